@@ -14,7 +14,7 @@ func kernels(ptx, launch string, o *check.Options) (*check.Report, error) {
 	return check.Kernels(context.Background(), []check.Module{{Name: "bump.ptx", PTX: ptx}}, check.Launch{Name: "bump.toml", TOML: []byte(launch)}, o)
 }
 
-// TestErrors wants a reason for all that cannot be run.
+// TestErrors checks that the errors of runs that are not possible have a reason.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		ptx, launch string

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestAssembler asks NVIDIA's assembler, who knows what PTX means: the module as printed must become the same code and
-// data as the module as written. (Debug sections hold lines of the PTX text and do differ.)
+// TestAssembler compares the printed module with the original one by NVIDIA's assembler: their code and data must be
+// the same. Debug sections contain lines of the PTX text and differ.
 func TestAssembler(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs ptxas")
@@ -42,7 +42,7 @@ func TestAssembler(t *testing.T) {
 	}
 }
 
-// assemble returns the sections of the cubin that hold code and data.
+// assemble returns the sections of the cubin with code and data.
 func assemble(t *testing.T, ptxas, arch, src string) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// generate writes a module of about size bytes that looks as nvcc's do: kernels of loads, address arithmetic,
+// generate returns a module of about size bytes similar to those of nvcc: kernels of loads, address arithmetic,
 // branches, calls and debug lines, some functions, tables and debug data.
 func generate(size int) string {
 	var b strings.Builder
@@ -74,7 +74,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// counts is what a module holds: the digest of a benchmark.
+// counts describes the contents of a module: the digest of a benchmark.
 type counts struct{ decls, stmts, operands int }
 
 func (c *counts) block(b *Block) {
@@ -106,7 +106,7 @@ func countsOf(m *Module) (c counts) {
 	return c
 }
 
-// BenchmarkParse reads 16 MB of generated text; what it read is counted and logged.
+// BenchmarkParse parses 16 MB of generated text, and logs counts of the result.
 func BenchmarkParse(b *testing.B) {
 	src := generate(16 << 20)
 	b.SetBytes(int64(len(src)))
@@ -121,7 +121,7 @@ func BenchmarkParse(b *testing.B) {
 	b.Logf("%d bytes: %+v", len(src), countsOf(m))
 }
 
-// BenchmarkPrint writes the same module; the digest is that of the text.
+// BenchmarkPrint prints the same module. The digest is that of the text.
 func BenchmarkPrint(b *testing.B) {
 	src := generate(16 << 20)
 	m := mustParse(b, "bench", src)
@@ -139,8 +139,8 @@ func BenchmarkPrint(b *testing.B) {
 	b.Logf("digest %016x", h.Sum64())
 }
 
-// TestGenerated reads what the benchmarks read and compares the tree with the text that it was made from: how many
-// declarations and statements there are, and of each instruction of one line its place, opcode and operands.
+// TestGenerated parses the text of the benchmarks and compares the tree with it: the numbers of declarations and
+// statements, and the place, opcode and operands of each instruction.
 func TestGenerated(t *testing.T) {
 	src := generate(1 << 18)
 	roundTrip(t, "generated", src)

@@ -13,7 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/compiler again with the compilers of this machine")
 
-// outputs says how each file of testdata/compiler is made from the CUDA source whose name it begins with.
+// outputs has, for each file of testdata/compiler, the command that makes it from the CUDA source with whose name it
+// begins.
 var outputs = []struct {
 	name, tool string
 	args       string
@@ -31,7 +32,7 @@ var outputs = []struct {
 	{"plain_g", "clang++", "-O0 -g --cuda-noopt-device-debug"},
 }
 
-// TestCompilers compiles the sources with whatever compilers there are and reads what they write.
+// TestCompilers compiles the sources with the available compilers and parses their output.
 func TestCompilers(t *testing.T) {
 	if testing.Short() && !*update {
 		t.Skip("runs compilers")
@@ -57,7 +58,7 @@ func TestCompilers(t *testing.T) {
 	}
 }
 
-// compile returns the PTX of the source that name begins with, without paths of this machine.
+// compile returns the PTX of the source with whose name name begins, without paths of this machine.
 func compile(t *testing.T, tool, name string, args []string) string {
 	t.Helper()
 	source, _, _ := strings.Cut(name, "_")
@@ -86,8 +87,8 @@ func compile(t *testing.T, tool, name string, args []string) string {
 	return withoutPaths(string(text), dir, tool)
 }
 
-// withoutPaths replaces the folders of source and toolkit in .file lines, and the former in debug data, where it
-// stands as a list of bytes, by as many letters.
+// withoutPaths replaces the folders of source and toolkit in .file lines, and the former in debug data, where it is a
+// list of bytes, by text of the same length.
 func withoutPaths(text, dir, tool string) string {
 	kit := filepath.Dir(filepath.Dir(tool))
 	text = strings.ReplaceAll(text, dir+"/", "")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestErrors reads broken modules. Each `error: text` says that an error holding text is reported for its line; all
-// errors must be claimed, and all claims met.
+// TestErrors parses invalid modules. Each `error: text` means that an error with the text is reported for its line. All
+// errors must be expected, and all expected errors must occur.
 func TestErrors(t *testing.T) {
 	for path, src := range files(t, "errors") {
 		t.Run(path, func(t *testing.T) { checkErrors(t, path, src) })
@@ -48,8 +48,8 @@ func checkErrors(t *testing.T, path, src string) {
 	}
 }
 
-// TestHostile reads texts that make a careless parser recurse without end or take time or errors that grow with the
-// square of the text: each is long enough for the test never to end then.
+// TestHostile parses texts for which a careless parser would recurse without end, or take time or report errors
+// quadratic in the size of the text. Each is so long that the test would then never end.
 func TestHostile(t *testing.T) {
 	size := 1 << 20
 	if testing.Short() {

@@ -51,8 +51,8 @@ func checkAny(t *testing.T, src string) {
 	}
 }
 
-// TestShuffled puts pieces of the hand-written modules together at random: nearer to the grammar than what the fuzzer
-// makes of bytes.
+// TestShuffled combines pieces of the hand-written modules at random. The results are closer to the grammar than those
+// of the fuzzer.
 func TestShuffled(t *testing.T) {
 	word := regexp.MustCompile(`[\w$%.]+|\s+|"[^"\n]*"|[^\w\s]`)
 	var words []string

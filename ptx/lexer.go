@@ -85,7 +85,7 @@ type lexer struct {
 	src       string
 	tok       token
 	start     int // offset of the current token
-	end       int // offset behind it
+	end       int // offset after it
 	dot       int // of a tokIdent: offset of its first '.', 0 if it has none
 	line      int // of the current token
 	lineStart int // offset of that line's first byte
@@ -122,7 +122,7 @@ func (l *lexer) at(off int) Pos { return Pos{int32(l.line), int32(off-l.lineStar
 
 func (l *lexer) pos() Pos { return l.at(l.start) }
 
-// prevPos is the place behind the preceding token.
+// prevPos is the place after the preceding token.
 func (l *lexer) prevPos() Pos { return Pos{int32(l.prevLine), int32(l.prevEnd-l.prevStart) + 1} }
 
 func (l *lexer) text() string { return l.src[l.start:l.end] }
@@ -344,7 +344,7 @@ func (l *lexer) string(i int) {
 	l.illegal("string is not closed on its line")
 }
 
-// comment returns the offset behind the comment at i. ok is false if there is none (end is i), or if it is not closed.
+// comment returns the offset after the comment at i. ok is false if there is none (end is i), or if it is not closed.
 func (l *lexer) comment(i int) (end int, ok bool) {
 	switch end = skipComment(l.src, i); {
 	case end == i+1:

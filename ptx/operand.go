@@ -107,7 +107,7 @@ func (p *parser) offset(o *Operand) {
 	}
 }
 
-// index reads `[constant]`, `[reg]` or `[reg+constant]` behind an array's name.
+// index reads `[constant]`, `[reg]` or `[reg+constant]` after an array's name.
 func (p *parser) index(o *Operand) {
 	if !p.enter() {
 		return

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// mustParse parses text that has to be right.
+// mustParse parses valid text.
 func mustParse(t testing.TB, name, src string) *Module {
 	t.Helper()
 	m, err := Parse(name, src)
@@ -99,7 +99,7 @@ func files(t testing.TB, dir string) map[string]string {
 	return m
 }
 
-// TestRoundTrip reads what compilers wrote (nvcc, clang) and what was written by hand.
+// TestRoundTrip parses and prints the output of compilers (nvcc, clang) and hand-written modules.
 func TestRoundTrip(t *testing.T) {
 	for _, dir := range []string{"compiler", "hand"} {
 		for path, src := range files(t, dir) {

@@ -9,7 +9,7 @@ func (p *parser) rewind(m mark) {
 }
 
 // syncDirective reports whether a directive begins a statement or declaration: reading resumes at one that begins a
-// line behind an error.
+// line after an error.
 func syncDirective(name string, header bool) bool {
 	switch name {
 	case "version", "target", "address_size", "entry", "func", "extern", "visible", "weak", "common",
@@ -21,7 +21,7 @@ func syncDirective(name string, header bool) bool {
 	return false
 }
 
-// resume continues behind the broken statement or declaration that began at m: behind its ';', at the '}' that closes
+// resume continues after the broken statement or declaration that began at m: after its ';', at the '}' that closes
 // the enclosing block, or at the next directive that begins a line. Constructs that end with their line or with a brace
 // end there. It consumes at least one token. It reports whether such a '}' is next.
 func (p *parser) resume(m mark) (brace bool) {
@@ -46,12 +46,12 @@ func startsWithWord(s string, words ...string) bool {
 	return false
 }
 
-// resumeHeader continues at the body of the function whose broken header began at m, behind the ';' of a declaration,
+// resumeHeader continues at the body of the function whose broken header began at m, after the ';' of a declaration,
 // or at the next module-level directive.
 func (p *parser) resumeHeader(m mark) { p.skip(m, endHeader) }
 
-// resumeLine continues behind the line with the error in the construct that began at m: at the token of the error if it
-// begins a line, at a '}' behind it, or at the line's end.
+// resumeLine continues after the line with the error in the construct that began at m: at the token of the error if it
+// begins a line, at a '}' after it, or at the line's end.
 func (p *parser) resumeLine(m mark) {
 	at := m.move(p.src, max(p.errOff, m.off+1))
 	if !p.errIllegal && at.line > m.line && strings.TrimLeft(p.src[at.lineStart:at.off], " \t\r") == "" {
@@ -89,7 +89,7 @@ func (m mark) move(src string, off int) mark {
 	return m
 }
 
-// skipTo returns the offset at which reading can continue behind the broken construct at from.
+// skipTo returns the offset at which reading can continue after the broken construct at from.
 func (p *parser) skipTo(from int, end ending) int {
 	src, i, depth := p.src, from, 0
 	lineBegins := false // only blanks between the line's begin and i
@@ -139,7 +139,7 @@ func (p *parser) skipTo(from int, end ending) int {
 	return i
 }
 
-// skipComment returns the offset behind the comment at i, or behind the slash if there is none.
+// skipComment returns the offset after the comment at i, or after the slash if there is none.
 func skipComment(src string, i int) int {
 	switch {
 	case strings.HasPrefix(src[i:], "//"):
@@ -153,7 +153,7 @@ func skipComment(src string, i int) int {
 	return i + 1
 }
 
-// skipString returns the offset behind the string at i, which may be unterminated.
+// skipString returns the offset after the string at i, which may be unterminated.
 func skipString(src string, i int) int {
 	for i++; i < len(src) && src[i] != '\n'; i++ {
 		if src[i] == '"' {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// dump writes an operand with the names of its parts, apart from the printer.
+// dump formats an operand with the names of its parts, independently of the printer.
 func dump(o Operand) string {
 	var parts []string
 	for _, a := range o.Args {
@@ -40,7 +40,8 @@ func body(t *testing.T, text string) []Stmt {
 	return m.Decls[0].(*Func).Body.Stmts
 }
 
-// TestTargetRanges: a range stands for as many names as it says, and all ranges of a module for not too many.
+// TestTargetRanges checks that a range is expanded to its names, and that the size of all ranges of a module is
+// limited.
 func TestTargetRanges(t *testing.T) {
 	got := body(t, "a: .branchtargets L<3>, M, N<0>; b: .calltargets f, g<1+1>;")
 	for i, want := range []string{"L0 L1 L2 M", "f g0 g1"} {

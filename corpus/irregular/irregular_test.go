@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestKernels: names are unique, each kernel has its own PTX, and every pattern has right kernels for every unit.
+// TestKernels checks that names are unique, that each kernel has its own PTX, and that every pattern has correct
+// kernels for every unit.
 func TestKernels(t *testing.T) {
 	kernels, err := Kernels()
 	if err != nil {
@@ -45,7 +46,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// TestGraphs: graphs are what their kinds say, of the sizes that their names say.
+// TestGraphs checks that graphs have the properties of their kinds and the sizes in their names.
 func TestGraphs(t *testing.T) {
 	for _, g := range Graphs() {
 		n := g.Vertices()
@@ -79,7 +80,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// TestPowerLaw: a few vertices have most edges.
+// TestPowerLaw checks that a few vertices have most edges.
 func TestPowerLaw(t *testing.T) {
 	g := PowerLaw("powerlaw-200", 200, 1000)
 	var ends []int
@@ -98,7 +99,7 @@ func TestPowerLaw(t *testing.T) {
 	}
 }
 
-// TestCompare: results that one thread would make are right, and others are not.
+// TestCompare checks that results that one thread would compute are accepted, and others are not.
 func TestCompare(t *testing.T) {
 	kernels, err := Kernels()
 	if err != nil {

@@ -159,7 +159,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFormat wants every file as gofmt leaves it.
+// TestFormat checks that gofmt changes no file.
 func TestFormat(t *testing.T) {
 	pkgs, _ := load(t)
 	for _, p := range pkgs {
@@ -178,7 +178,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestDocumented wants a package comment in every package and a doc comment on everything exported.
+// TestDocumented checks that every package has a package comment and every exported declaration a doc comment.
 func TestDocumented(t *testing.T) {
 	pkgs, fset := load(t)
 	for _, p := range pkgs {
@@ -238,7 +238,7 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 	return ok && id.IsExported()
 }
 
-// TestDependenciesAreArgued wants a line in docs/RATIONALE.md for each module that the code imports.
+// TestDependenciesAreArgued checks that docs/RATIONALE.md has a line for each module that the code imports.
 func TestDependenciesAreArgued(t *testing.T) {
 	rationale, err := os.ReadFile(filepath.Join("..", "..", "docs", "RATIONALE.md"))
 	if err != nil {

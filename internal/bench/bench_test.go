@@ -54,7 +54,7 @@ func requireRight(t *testing.T, k *Kernel, p *Problem, s Setup, want [][]byte) {
 	}
 }
 
-// TestCheckFails makes sure that wrong results and findings do not pass.
+// TestCheckFails checks that wrong results and findings are errors.
 func TestCheckFails(t *testing.T) {
 	for _, k := range Kernels() {
 		p := k.New(k.Sizes[Tiny])
@@ -103,7 +103,7 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestFiles wants the four files of every kernel and no others, and every kernel to have a reference.
+// TestFiles checks that every kernel has its four files and a reference, and that there are no other files.
 func TestFiles(t *testing.T) {
 	var want []string
 	for _, k := range Kernels() {

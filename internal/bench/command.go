@@ -33,7 +33,7 @@ Measures engines and detectors on the kernels of internal/bench/kernels. Flags:
 // partNames are the parts of a report.
 var partNames = []string{"kernels", "detectors", "growth", "cores", "memory", "whole"}
 
-// sizeNames are the sizes by number.
+// sizeNames are the names of the sizes, by Size.
 var sizeNames = []string{"tiny", "small", "normal"}
 
 // command is the command line.
@@ -48,9 +48,10 @@ type command struct {
 	out, errs io.Writer
 }
 
-// Main runs the command and returns its exit code: 0, 1 if results were wrong or something failed, 2 for wrong usage.
+// Main runs the command and returns its exit code: 0, 1 if a result was wrong or something failed, or 2 for wrong
+// usage.
 func Main(args []string, out, errs io.Writer) int {
-	defer runtime.KeepAlive(session.Ballast()) // as the tool does
+	defer runtime.KeepAlive(session.Ballast()) // like the tool
 	c := &command{out: out, errs: errs}
 	if err := c.parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -126,7 +127,7 @@ func oneOf(what, got string, valid []string) error {
 	return fmt.Errorf("there is no %s %q%s (%s)", what, got, nearest.Hint(got, valid), strings.Join(valid, ", "))
 }
 
-// engineNames lists the engines, the reference engine first.
+// engineNames returns the names of the engines, the reference engine first.
 func engineNames() []string {
 	names := []string{"ref"}
 	for name := range session.Engines() {
@@ -243,7 +244,7 @@ func (c *command) print(r *Report) error {
 // profileTime is how long each kernel runs under the profiler.
 const profileTime = 3 * time.Second
 
-// runProfile runs each kernel for a while under the CPU profiler.
+// runProfile runs each kernel for profileTime under the CPU profiler.
 func (c *command) runProfile(ctx context.Context) error {
 	file, err := os.Create(c.profile)
 	if err != nil {
@@ -286,7 +287,7 @@ func (c *command) runPeak(ctx context.Context) error {
 	return err
 }
 
-// setup is the setup of -mode, on the first engine.
+// setup returns the setup of -mode, on the first engine.
 func (c *command) setup() Setup {
 	s := Setup{Engine: c.options.Engines[0].New, Discard: c.mode == "events"}
 	if c.mode != "bare" {

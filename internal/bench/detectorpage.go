@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// published is the costs of detectors as published in the papers, shown next to the tables.
+// published describes the costs that the papers publish. It is shown next to the tables.
 const published = `
 This section runs every detector on the engine %s, on one core. The tables show the time of the launches with their events made and
 judged, divided by the time of the bare engine. The papers measure other programs on other machines, so their ratios are goals rather than
@@ -46,7 +46,8 @@ func (r *Report) detectorTables(p *page, heading string) {
 	d.compressionTable(p)
 }
 
-// kernelTable has a row for each kernel, with some columns of its own, and a column for each detector; means are below.
+// kernelTable returns a table with a row for each kernel, and a column for each detector after the given columns. own
+// returns a row's cells for these. If means is set, the means follow.
 func (d *Detectors) kernelTable(columns []string, means bool, own func(k *DetectorKernel) []string, value func(c *Cost) float64) table {
 	t := table{append(append([]string{"kernel"}, columns...), d.Names...)}
 	for i := range d.Kernels {
@@ -76,7 +77,7 @@ func (d *Detectors) kernelTable(columns []string, means bool, own func(k *Detect
 	return t
 }
 
-// mean is the geometric mean of a detector over some kernels: empty if one of them has no number.
+// mean returns the geometric mean of a detector over some kernels. It is empty if one of them has no number.
 func (d *Detectors) mean(detector int, in func(k *DetectorKernel) bool, value func(c *Cost) float64) string {
 	sum, n := 0.0, 0
 	for i := range d.Kernels {
@@ -95,7 +96,7 @@ func (d *Detectors) mean(detector int, in func(k *DetectorKernel) bool, value fu
 	return number(math.Exp(sum / float64(n)))
 }
 
-// cell writes a number, or a dash for none.
+// cell formats a number, or a dash if there is none.
 func (c *Cost) cell(value func(c *Cost) float64) string {
 	switch {
 	case c.Wrong != "":
@@ -108,7 +109,7 @@ func (c *Cost) cell(value func(c *Cost) float64) string {
 	return number(value(c))
 }
 
-// remarks says why numbers are missing, and which detectors reported findings in kernels without races.
+// remarks writes why numbers are missing, and which detectors reported findings in kernels without races.
 func (d *Detectors) remarks(p *page) {
 	first := true
 	say := func(format string, args ...any) {
@@ -169,7 +170,7 @@ func (d *Detectors) growthTables(p *page) {
 	}
 }
 
-// remarks says why numbers are missing.
+// remarks writes why numbers are missing.
 func (g *DetectorGrowth) remarks(p *page, names []string) {
 	first := true
 	for j, name := range names {
@@ -183,7 +184,7 @@ func (g *DetectorGrowth) remarks(p *page, names []string) {
 				first = false
 			}
 			p.say("- `%s` on %d blocks %s.", name, g.Steps[i].Blocks, why)
-			break // with more blocks for the same reason
+			break // with more blocks the reason is the same
 		}
 	}
 }
@@ -219,7 +220,7 @@ func (d *Detectors) compressionTable(p *page) {
 	}
 }
 
-// quotient writes a/b, a dash without either.
+// quotient formats a/b, or a dash if a or b is missing.
 func quotient(a, b float64) string {
 	if a == 0 || b == 0 {
 		return "-"
@@ -227,7 +228,7 @@ func quotient(a, b float64) string {
 	return number(a / b)
 }
 
-// Wrong lists detectors under which kernels had other results.
+// Wrong returns an error that lists the detectors under which kernels had other results.
 func (d *Detectors) Wrong() error {
 	if d == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// Detectors is the costs of every detector, on one engine and one core.
+// Detectors holds the costs of every detector, on one engine and one core.
 type Detectors struct {
 	Engine     string           `json:"engine"`
 	Names      []string         `json:"detectors"`
@@ -25,30 +25,30 @@ type Detectors struct {
 	Compressed []Compression    `json:"compression"`
 }
 
-// DetectorKernel is a kernel under every detector.
+// DetectorKernel holds the costs of every detector on a kernel.
 type DetectorKernel struct {
 	Kernel    string  `json:"kernel"`
 	Coalesced bool    `json:"coalesced"`
 	Size      int     `json:"size"`
-	Blocks    uint64  `json:"blocks"` // of all launches
+	Blocks    uint64  `json:"blocks"` // in all launches
 	Bare      float64 `json:"bare_seconds"`
-	Digest    string  `json:"digest"` // of the results without a detector, which those with one must equal
-	Costs     []Cost  `json:"costs"`  // one a detector
+	Digest    string  `json:"digest"` // of the results without a detector; results with a detector must have the same
+	Costs     []Cost  `json:"costs"`  // by detector
 }
 
 // Cost is the cost of a detector on a kernel.
 type Cost struct {
 	Detector        string  `json:"detector"`
-	Seconds         float64 `json:"seconds"` // with events and judging; 0 if there is none, and Why says why
+	Seconds         float64 `json:"seconds"` // with events and judging; 0 if there is no number, for the reason Why
 	OverBare        float64 `json:"over_bare"`
 	MetadataPerByte float64 `json:"metadata_per_byte"` // of the buffers
-	Findings        int     `json:"findings"`          // of a kernel free of races
+	Findings        int     `json:"findings"`          // number of findings in a kernel that is free of races
 	Why             string  `json:"why,omitempty"`
-	Wrong           string  `json:"wrong,omitempty"` // results differ
+	Wrong           string  `json:"wrong,omitempty"` // how the results differ
 }
 
-// DetectorSuite is the costs on the programs of a folder of the corpus: the time relative to the bare engine, for all
-// of them together and without the making of events, and the greatest metadata size on one of them.
+// DetectorSuite holds the costs on the programs of a folder of the corpus. The time is that of all programs together,
+// without the making of events, relative to the bare engine. The metadata are those of the program with the most.
 type DetectorSuite struct {
 	Suite    string    `json:"suite"`
 	Programs int       `json:"programs"`
@@ -56,20 +56,20 @@ type DetectorSuite struct {
 	Metadata []uint64  `json:"metadata_bytes"` // by detector
 }
 
-// DetectorGrowth is a kernel with more and more blocks: figure 12 of PreDataR.
+// DetectorGrowth is a kernel with increasing numbers of blocks: figure 12 of PreDataR.
 type DetectorGrowth struct {
 	Kernel string       `json:"kernel"`
 	Steps  []GrowthStep `json:"steps"`
 }
 
-// GrowthStep is one number of blocks.
+// GrowthStep is the kernel with one number of blocks.
 type GrowthStep struct {
 	Blocks int    `json:"blocks"`
 	Bare   Cost   `json:"bare"`
-	Costs  []Cost `json:"costs"` // one a detector
+	Costs  []Cost `json:"costs"` // by detector
 }
 
-// Compression compares a detector with compressed clocks to the same one without compression.
+// Compression compares a detector with compressed clocks to the same detector without compression.
 type Compression struct {
 	Kernel string `json:"kernel"`
 	Size   int    `json:"size"`
@@ -77,10 +77,10 @@ type Compression struct {
 	Off    Cost   `json:"off"`
 }
 
-// detectorBound bounds the time of one run with a detector, including preparation.
+// detectorBound is the maximum time of one run with a detector, including preparation.
 const detectorBound = 10 * time.Second
 
-// costGrowth are the kernels whose growth is measured: barriers and shared memory, locks.
+// costGrowth are the kernels whose growth is measured: one with barriers and shared memory, one with locks.
 var costGrowth = []struct {
 	kernel  string
 	perStep [3]int // elements of the first step, by Size
@@ -89,11 +89,10 @@ var costGrowth = []struct {
 	{"hashtable", [3]int{blockSize, blockSize, 2 * blockSize}},
 }
 
-// blockSteps are the numbers of blocks relative to the first one.
+// blockSteps are the numbers of blocks, relative to the first step.
 var blockSteps = []int{1, 4, 16, 64}
 
-// everyDetector returns the detectors by the names that select them: all, and those that the default run adds to the
-// first.
+// everyDetector returns all detectors, and gwcp as the default run uses it, with the names that select them.
 func everyDetector() (names []string, specs []detect.Spec, err error) {
 	for _, s := range all.Detectors() {
 		names = append(names, s.Name)
@@ -141,8 +140,8 @@ func (o *Options) MeasureDetectors(ctx context.Context) (*Detectors, error) {
 	return out, err
 }
 
-// costs measures detectors on a problem. Runs longer than a second are measured once; the others as often as there are
-// rounds, alternating with the bare engine. A detector that got no number before, for a smaller problem, gets none.
+// costs measures detectors on a problem. It measures runs longer than a second once. It measures other runs once a
+// round, alternating with the bare engine. A detector that got no number for a smaller problem gets none.
 func (o *Options) costs(ctx context.Context, k *Kernel, p *Problem, e Engine, specs []detect.Spec, before []Cost) (*DetectorKernel, error) {
 	first, err := k.Execute(ctx, p, Setup{Engine: e.New})
 	if err != nil {
@@ -174,7 +173,7 @@ func (o *Options) costs(ctx context.Context, k *Kernel, p *Problem, e Engine, sp
 			if c.Why != "" || round > 0 && c.Seconds > 1 {
 				continue
 			}
-			if c.Seconds <= detectorBound.Seconds()/4 { // otherwise the time of the run with the count has to suffice
+			if c.Seconds <= detectorBound.Seconds()/4 { // otherwise the time of the run that counted metadata is used
 				if c.Seconds, err = seconds(ctx, k, p, Setup{Engine: e.New, Detector: &specs[i], Warm: warm}); err != nil {
 					return nil, err
 				}
@@ -190,7 +189,7 @@ func (o *Options) costs(ctx context.Context, k *Kernel, p *Problem, e Engine, sp
 }
 
 // meterCost runs a problem with a detector once, within the bound. It records the detector's metadata and findings,
-// whether results are right, and the approximate time.
+// whether the results are correct, and the approximate time.
 func meterCost(ctx context.Context, k *Kernel, p *Problem, e Engine, spec *detect.Spec, want [][]byte, c *Cost) error {
 	c.Detector = spec.Name
 	run, why, err := k.bounded(ctx, p, Setup{Engine: e.New, Detector: spec, Meter: true}, detectorBound)
@@ -205,8 +204,8 @@ func meterCost(ctx context.Context, k *Kernel, p *Problem, e Engine, spec *detec
 	return nil
 }
 
-// bounded is Execute with a detector within a bound. It returns why if there is no run: if warps are in lockstep, lanes
-// of one may wait for each other forever.
+// bounded is Execute with a detector within a time limit. why tells why there is no run: if warps run in lockstep, a
+// lane may wait forever for another lane of its warp.
 func (k *Kernel) bounded(ctx context.Context, p *Problem, s Setup, bound time.Duration) (run *Run, why string, err error) {
 	limited, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
@@ -224,8 +223,8 @@ func (k *Kernel) bounded(ctx context.Context, p *Problem, s Setup, bound time.Du
 	return nil, why, nil
 }
 
-// boundFor is the bound of runs with a detector, given the time without: a detector takes less than a hundred times
-// that.
+// boundFor returns the time limit of runs with a detector, given the time without. A detector takes less than a hundred
+// times that.
 func boundFor(bare time.Duration) time.Duration { return max(detectorBound, 100*bare) }
 
 func seconds(ctx context.Context, k *Kernel, p *Problem, s Setup) (float64, error) {
@@ -251,7 +250,7 @@ func (o *Options) suites(ctx context.Context, e Engine, specs []detect.Spec) ([]
 		}
 		o.say("corpus/%s with every detector", programs[0].Dir)
 		s := DetectorSuite{Suite: programs[0].Dir, Programs: n}
-		for rest := specs; len(rest) > 0; { // detectors with one name take turns
+		for rest := specs; len(rest) > 0; { // detectors with the same name are compared in separate calls
 			now := 1
 			for now < len(rest) && rest[now].Name != rest[now-1].Name {
 				now++
@@ -266,7 +265,7 @@ func (o *Options) suites(ctx context.Context, e Engine, specs []detect.Spec) ([]
 	return out, nil
 }
 
-// add compares detectors of different names on the suite's programs.
+// add compares detectors with different names on the programs of the suite.
 func (s *DetectorSuite) add(ctx context.Context, e Engine, specs []detect.Spec, programs []*corpus.Program) error {
 	spent, bare, most := make([]float64, len(specs)), make([]float64, len(specs)), make([]uint64, len(specs))
 	for _, r := range session.CompareCorpus(ctx, &session.Options{Engine: e.New, Jobs: 1, Detectors: specs}, programs) {
@@ -283,7 +282,7 @@ func (s *DetectorSuite) add(ctx context.Context, e Engine, specs []detect.Spec, 
 	return nil
 }
 
-// detectorGrowth measures detectors on more and more blocks.
+// detectorGrowth measures detectors on increasing numbers of blocks.
 func (o *Options) detectorGrowth(ctx context.Context, e Engine, names []string, specs []detect.Spec) ([]DetectorGrowth, error) {
 	var out []DetectorGrowth
 	for _, g := range costGrowth {
@@ -311,8 +310,8 @@ func (o *Options) detectorGrowth(ctx context.Context, e Engine, names []string, 
 	return out, nil
 }
 
-// compression compares detectors that compress clocks with the same ones without compression, at sizes that the latter
-// can handle.
+// compression compares detectors that compress clocks with the same detectors without compression, at sizes that the
+// latter can handle.
 func (o *Options) compression(ctx context.Context, e Engine) ([]Compression, error) {
 	var specs []detect.Spec
 	for _, s := range all.Detectors() {

@@ -14,7 +14,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestDeadlock runs the locks of the hash table's buckets with warps in lockstep: lanes wait for others of their warp for ever.
+// TestDeadlock runs the locks of the hash table's buckets with warps in lockstep, where lanes wait forever for other
+// lanes of their warp.
 func TestDeadlock(t *testing.T) {
 	lockstep := all.Detectors()[slices.IndexFunc(all.Detectors(), func(s detect.Spec) bool { return s.Lockstep })]
 	for _, k := range Kernels() {
@@ -30,7 +31,7 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestDetectors measures every detector on tiny kernels: each has a number or says why it has none.
+// TestDetectors checks that each detector on tiny kernels has a number or a reason why it has none.
 func TestDetectors(t *testing.T) {
 	if !testsize.Long() {
 		t.Skip("runs the corpus with every detector")
@@ -84,7 +85,7 @@ func TestDetectors(t *testing.T) {
 	}
 }
 
-// TestDetectorText writes numbers, what has none and why, and means.
+// TestDetectorText checks the text of numbers, of missing numbers with their reasons, and of means.
 func TestDetectorText(t *testing.T) {
 	r := &Report{CPU: "a processor", Cores: 2, Detector: "hb", Rounds: 1, Detectors: &Detectors{Engine: "e", Names: []string{"x", "y"},
 		Kernels: []DetectorKernel{

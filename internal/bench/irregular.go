@@ -1,6 +1,7 @@
 package bench
 
-// bfs makes a graph of n vertices, each with an edge to the next one and 1 to 12 others, and searches it from vertex 0.
+// bfs returns a breadth-first search from vertex 0 in a graph of n vertices. Each vertex has an edge to the next one,
+// and 1 to 12 other edges.
 func bfs(n int) *Problem {
 	r := random()
 	first, edges := make([]uint32, 0, n+1), []uint32{}
@@ -41,7 +42,7 @@ func bfs(n int) *Problem {
 	}
 }
 
-// bucketWords is the length of a bucket of the hash table: the lock, the number of keys, keys and counts.
+// bucketWords is the size of a bucket of the hash table: the lock, the number of keys, the keys and the counts.
 const (
 	bucketKeys  = 7
 	bucketWords = 2 + 2*bucketKeys

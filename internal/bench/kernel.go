@@ -1,5 +1,6 @@
-// Package bench measures engines and detectors on a set of kernels, against the same work in C compiled for this
-// machine, and against each other. Every ratio is measured within one run, and is shown with a digest of the results.
+// Package bench measures engines and detectors on a set of kernels. It compares them with each other, and with the same
+// work in C compiled for this machine. Every ratio is measured within one run, and is shown with a digest of the
+// results.
 package bench
 
 import (
@@ -17,14 +18,14 @@ import (
 //go:embed kernels
 var files embed.FS
 
-// Kernel is one program of the benchmark: kernels/NAME.cu, .O0.ptx, .ptx and .c. It is free of races.
+// Kernel is a program of the benchmark. Its files are kernels/NAME.cu, .O0.ptx, .ptx and .c. It is free of races.
 type Kernel struct {
 	Name string
 	Doc  string // a few words
-	// Coalesced says that the lanes of a warp nearly always access adjacent memory.
+	// Coalesced is set if the lanes of a warp nearly always access adjacent memory.
 	Coalesced bool
-	// Tolerance is the allowed difference of results, relative to the larger of 1 and the value: 0 if IEEE 754 makes
-	// them exact. If it is not 0 all results are f32.
+	// Tolerance is the allowed difference of results, relative to the larger of 1 and the value. It is 0 if IEEE 754
+	// makes the results exact. If it is not 0, all results are f32.
 	Tolerance float64
 	// Sizes are the arguments of New for Tiny, Small and Normal.
 	Sizes [3]int
@@ -64,11 +65,11 @@ type Problem struct {
 	Host    func(m Machine) error
 }
 
-// Machine is the operations of a host program.
+// Machine has the operations of a host program.
 type Machine interface {
-	// Launch runs a kernel. Arguments are Ref (a buffer's address), int32, uint32 or float32.
+	// Launch runs a kernel. An argument is a Ref (for the address of a buffer), an int32, a uint32 or a float32.
 	Launch(kernel string, grid, block event.Dim3, args ...any) error
-	// Word reads the first four bytes of a buffer, SetWord writes them.
+	// Word reads the first four bytes of a buffer. SetWord writes them.
 	Word(buffer Ref) (uint32, error)
 	SetWord(buffer Ref, v uint32) error
 }
@@ -76,7 +77,7 @@ type Machine interface {
 // Ref names a buffer of the problem by its index.
 type Ref int
 
-// Bytes is the size of all buffers.
+// Bytes returns the size of all buffers.
 func (p *Problem) Bytes() int {
 	n := 0
 	for _, b := range p.Buffers {
@@ -85,7 +86,7 @@ func (p *Problem) Bytes() int {
 	return n
 }
 
-// results makes room for the results.
+// results returns byte slices with the sizes of the results.
 func (p *Problem) results() [][]byte {
 	var out [][]byte
 	for _, b := range p.Buffers {
@@ -96,7 +97,7 @@ func (p *Problem) results() [][]byte {
 	return out
 }
 
-// PTX returns the kernel's text as one of the variants.
+// PTX returns the kernel's code in one of the variants.
 func (k *Kernel) PTX(v Variant) (string, error) {
 	text, err := files.ReadFile("kernels/" + k.Name + v.suffix())
 	return string(text), err
@@ -107,7 +108,7 @@ type Variant uint8
 
 // The variants.
 const (
-	Kept    Variant = iota // -Xcicc -O0: every access where the source has it
+	Kept    Variant = iota // -Xcicc -O0: accesses are where the source has them
 	Default                // nvcc's own optimisation
 )
 
@@ -118,8 +119,8 @@ func (v Variant) suffix() string {
 	return ".ptx"
 }
 
-// Digest identifies results: 64 bits of FNV-1a over their bytes, or, if results are not exact, over the sums of the
-// values and of their magnitudes, rounded to three decimal digits.
+// Digest identifies results. It is 64 bits of FNV-1a. If results are exact, it is computed over their bytes, otherwise
+// over the sums of the values and of their magnitudes, rounded to three decimal digits.
 func (k *Kernel) Digest(results [][]byte) string {
 	h := fnv.New64a()
 	for _, r := range results {
@@ -138,7 +139,8 @@ func (k *Kernel) Digest(results [][]byte) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// Compare describes the difference of two results, nil if they are as equal as required.
+// Compare returns an error that describes the difference of two results. It returns nil if they are as equal as
+// Tolerance requires.
 func (k *Kernel) Compare(got, want [][]byte) error {
 	for b := range want {
 		for i := 0; i+4 <= len(want[b]); i += 4 {

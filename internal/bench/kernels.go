@@ -39,13 +39,13 @@ func Kernels() []*Kernel {
 
 const blockSize = 256
 
-// line is a one-dimensional shape. over is the number of blocks of size threads that cover n.
+// line is a one-dimensional shape. over returns the number of blocks of size threads that cover n elements.
 func line(n int) event.Dim3     { return event.Dim3{X: uint32(n), Y: 1, Z: 1} }
 func over(n, size int) int      { return (n + size - 1) / size }
 func random() *rand.Rand        { return rand.New(rand.NewPCG(1, 2)) }
 func floatArg(f float32) uint64 { return uint64(math.Float32bits(f)) }
 
-// floats makes n f32 from lo to hi.
+// floats returns n random f32 from lo to hi.
 func floats(r *rand.Rand, n int, lo, hi float32) []byte {
 	out := make([]byte, 0, 4*n)
 	for range n {
@@ -96,7 +96,7 @@ func histogram(n int) *Problem {
 	r := random()
 	in := make([]byte, n)
 	for i := range in {
-		in[i] = byte(r.Uint32() & r.Uint32()) // some bins are fuller than others
+		in[i] = byte(r.Uint32() & r.Uint32()) // so that some bins are fuller than others
 	}
 	const perThread = 16
 	return &Problem{
@@ -124,7 +124,7 @@ func matmul(n int) *Problem {
 func reduce(n int) *Problem {
 	const perBlock = 2 * blockSize
 	blocks := over(n, perBlock)
-	// The levels alternate between two buffers; the last one goes to the result.
+	// The levels alternate between two buffers. The last level goes to the result.
 	return &Problem{
 		Buffers: []Buffer{{Input, words(random(), n)}, {Result, make([]byte, 4)}, {Scratch, make([]byte, 4*blocks)}, {Scratch, make([]byte, 4*over(blocks, perBlock))}},
 		Args:    []uint64{uint64(n)},
@@ -200,7 +200,7 @@ func blackscholes(n int) *Problem {
 	}
 }
 
-// shaBlocks is the length of a thread's chain.
+// shaBlocks is the length of the chain of hashes of a thread.
 const shaBlocks = 4
 
 func sha(n int) *Problem {
@@ -240,7 +240,7 @@ func convolve(n int) *Problem {
 
 func square(n int) event.Dim3 { return event.Dim3{X: uint32(n), Y: uint32(n), Z: 1} }
 
-// spmv multiplies a matrix with up to 16 entries a row.
+// spmv returns a product with a sparse matrix of up to 16 entries a row.
 func spmv(n int) *Problem {
 	const most = 16
 	r := random()

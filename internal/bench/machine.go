@@ -18,35 +18,35 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Setup is the way to run a kernel.
+// Setup selects how to run a kernel.
 type Setup struct {
 	Variant  Variant
 	Engine   func() engine.Engine
-	Detector *detect.Spec // nil: none
+	Detector *detect.Spec // nil for none
 	Seed     uint64       // of the schedule
-	// Discard makes the events that Detector needs and drops them.
+	// Discard makes the events that Detector needs, but does not pass them on.
 	Discard bool
-	// Warm runs the kernel once before, without the detector, so that the time does not include preparation of code.
+	// Warm first runs the kernel without the detector, so that the time does not include the preparation of code.
 	Warm bool
-	// Meter measures the metadata of Detector, which takes time.
+	// Meter measures the metadata of Detector. This takes time.
 	Meter bool
 }
 
 // Run is the result of running a kernel.
 type Run struct {
-	// Elapsed is the time of the host program with its launches, without allocations and copies. It is processor time
-	// of the process, so that other work of the machine matters little. Wall is the elapsed time.
+	// Elapsed is the time of the host program with its launches, without allocations and copies. It is the processor
+	// time of the process, so other processes hardly affect it. Wall is the elapsed time.
 	Elapsed  time.Duration
 	Wall     time.Duration
 	Stats    engine.Stats // summed over the launches
 	Results  [][]byte
 	Findings []detect.Finding
 	Faults   []engine.Fault
-	// Memory is, with Setup.Meter, the size of the detector's metadata at the end of a launch in bytes, the maximum
-	// over all launches; 0 if the detector does not count it.
+	// Memory is the size of the detector's metadata in bytes at the end of a launch, if Setup.Meter is set. It is the
+	// maximum over all launches, or 0 if the detector does not count metadata.
 	Memory uint64
 
-	stopped error // of the first launch that did not run to its end
+	stopped error // the error of the first launch that did not complete
 }
 
 // Execute runs a problem of kernel k.
@@ -116,7 +116,7 @@ func (r *Run) launched(l cuda.LaunchReport) {
 	}
 }
 
-// relay is a sink that can be attached later.
+// relay is a sink that passes events to another sink, which can be set later.
 type relay struct{ to event.Sink }
 
 // Events implements event.Sink.
@@ -133,7 +133,7 @@ func (r *relay) Take(b *event.Batch) {
 	}
 }
 
-// meter measures a detector's metadata before the last events of each launch, when it is largest.
+// meter measures a detector's metadata before the last events of each launch, when they are largest.
 type meter struct {
 	sink    event.Sink
 	metered detect.Metered // the same value as sink
@@ -158,12 +158,12 @@ type machine struct {
 	problem *Problem
 	addrs   []uint64
 	results [][]byte
-	judges  *detect.Judges // nil: none
+	judges  *detect.Judges // nil for none
 	elapsed time.Duration
 	wall    time.Duration
 }
 
-// host allocates the buffers, runs the host program, fetches the results, and frees the buffers.
+// host allocates the buffers, runs the host program, reads the results, and frees the buffers.
 func (m *machine) host() error {
 	m.addrs = nil
 	for _, b := range m.problem.Buffers {
@@ -176,7 +176,7 @@ func (m *machine) host() error {
 			return err
 		}
 	}
-	runtime.GC() // otherwise garbage of reading and preparing the code would be collected during the measurement
+	runtime.GC() // otherwise garbage from preparing the code would be collected during the measurement
 	begin, used := time.Now(), cputime.Used()
 	err := m.problem.Host(m)
 	if m.judges != nil {
@@ -250,7 +250,7 @@ func (m *machine) SetWord(buffer Ref, v uint32) error {
 	return m.api.Write(m.addrs[buffer], binary.LittleEndian.AppendUint32(nil, v))
 }
 
-// Check describes the error of a run, nil if it has no findings, no faults, and the expected results.
+// Check returns an error if a run has findings, faults or wrong results.
 func (r *Run) Check(k *Kernel, want [][]byte) error {
 	var errs []error
 	for _, f := range r.Findings {

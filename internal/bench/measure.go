@@ -19,11 +19,11 @@ import (
 // Options select what to measure.
 type Options struct {
 	Engines   []Engine
-	Reference func() engine.Engine // whose count of instructions others are compared with
+	Reference func() engine.Engine // its count of instructions is the reference for other engines
 	Detector  detect.Spec
-	Kernels   *regexp.Regexp // nil: all
-	Rounds    int            // number of measurements; medians are taken over them
-	Native    *Native        // nil: not compared with native code
+	Kernels   *regexp.Regexp // nil for all
+	Rounds    int            // number of measurements, of which medians are used
+	Native    *Native        // nil for no comparison with native code
 	Errors    io.Writer      // receives the error output of programs that are run
 	// Progress is called with the current work.
 	Progress func(text string)
@@ -36,32 +36,33 @@ type Engine struct {
 	Size Size // of the kernels
 }
 
-// Row is a kernel on an engine. Times are medians in seconds of processor time, on one core; ratios are medians of the rounds' ratios.
+// Row is a kernel on an engine. Times are medians of processor time in seconds, on one core. A ratio is the median of
+// the ratios of the rounds.
 type Row struct {
 	Kernel    string  `json:"kernel"`
 	Engine    string  `json:"engine"`
 	Coalesced bool    `json:"coalesced"`
 	Size      int     `json:"size"`
 	Threads   uint64  `json:"threads"`
-	Lanes     uint64  `json:"lanes"` // lane-instructions the engine executed
-	Warps     uint64  `json:"warps"` // warp-instructions
+	Lanes     uint64  `json:"lanes"` // number of lane-instructions that the engine executed
+	Warps     uint64  `json:"warps"` // number of warp-instructions
 	Native    float64 `json:"native_seconds,omitempty"`
 	First     float64 `json:"first_seconds"` // bare, with the preparation of the code
 	Bare      float64 `json:"bare_seconds"`
-	Events    float64 `json:"events_seconds"` // with the events that the detector needs, dropped
+	Events    float64 `json:"events_seconds"` // with the events that the detector needs, which are dropped
 	Watched   float64 `json:"watched_seconds"`
 
 	BareOverNative  float64 `json:"bare_over_native,omitempty"`
 	EventsOverBare  float64 `json:"events_over_bare"`
 	WatchedOverBare float64 `json:"watched_over_bare"`
-	// WatchedOverNative is the time for which a user waits relative to that of the program itself.
+	// WatchedOverNative is the time with the detector relative to the time of the native program.
 	WatchedOverNative float64 `json:"watched_over_native,omitempty"`
 	MetadataPerByte   float64 `json:"metadata_per_byte"` // of the buffers
-	// Warp-instructions of this engine, relative to those of the reference engine on nvcc's default output.
+	// Numbers of warp-instructions of this engine, relative to the reference engine on nvcc's default output.
 	KeptOverDefault    float64 `json:"kept_over_default"`
 	DefaultOverDefault float64 `json:"default_over_default"`
 
-	Why    string `json:"why,omitempty"` // why there are no times with events and detector
+	Why    string `json:"why,omitempty"` // why there are no times with events and with the detector
 	Digest string `json:"digest"`
 	Exact  bool   `json:"exact"` // results are compared bit by bit
 	Wrong  string `json:"wrong,omitempty"`
@@ -100,7 +101,7 @@ func (o *Options) say(format string, args ...any) {
 	}
 }
 
-// nativeBudget is the time of the native version of a kernel in a round.
+// nativeBudget is the time for the native version of a kernel in a round.
 const nativeBudget = 60 * time.Millisecond
 
 // series is the results of the rounds for one engine.
@@ -109,12 +110,11 @@ type series struct {
 	problem                       *Problem
 	warm                          bool
 	row                           Row
-	want                          [][]byte // results
+	want                          [][]byte // expected results
 	native, bare, events, watched []float64
 }
 
-// measureKernel measures a kernel on all engines, round by round, so that other work of the machine affects all
-// equally.
+// measureKernel measures a kernel on all engines, round by round, so that other processes affect all engines equally.
 func (o *Options) measureKernel(ctx context.Context, k *Kernel) ([]Row, error) {
 	var all []*series
 	for _, e := range o.Engines {
@@ -140,7 +140,7 @@ func (o *Options) measureKernel(ctx context.Context, k *Kernel) ([]Row, error) {
 	return rows, nil
 }
 
-// begin measures what does not need several rounds.
+// begin makes the measurements that need only one round.
 func (o *Options) begin(ctx context.Context, k *Kernel, e Engine) (*series, error) {
 	size := k.Sizes[e.Size]
 	s := &series{engine: e, problem: k.New(size)}
@@ -158,7 +158,7 @@ func (o *Options) begin(ctx context.Context, k *Kernel, e Engine) (*series, erro
 	return s, o.meter(ctx, k, s)
 }
 
-// round measures once: native, bare, with events, with the detector.
+// round makes one measurement of each kind: native, bare, with events, with the detector.
 func (o *Options) round(ctx context.Context, k *Kernel, s *series) error {
 	if o.Native != nil {
 		run, err := o.Native.Run(ctx, k, s.problem, nativeBudget)
@@ -193,7 +193,7 @@ func (o *Options) round(ctx context.Context, k *Kernel, s *series) error {
 	return nil
 }
 
-// count compares warp-instructions, at a size that the reference engine can handle.
+// count compares numbers of warp-instructions, at a size that the reference engine can handle.
 func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 	p := k.New(k.Sizes[min(s.engine.Size, Small)])
 	warps := func(emulator func() engine.Engine, v Variant) (float64, error) {
@@ -219,7 +219,7 @@ func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 	return nil
 }
 
-// meter measures the detector's metadata. If a run does not end within the bound, the row says so.
+// meter measures the detector's metadata. If a run does not end within the bound, it records that in the row.
 func (o *Options) meter(ctx context.Context, k *Kernel, s *series) error {
 	bare := time.Duration(s.row.First * float64(time.Second))
 	run, why, err := k.bounded(ctx, s.problem, Setup{Engine: s.engine.New, Detector: &o.Detector, Meter: true}, boundFor(bare))
@@ -240,7 +240,7 @@ func (s *series) finish() Row {
 	return r
 }
 
-// median returns the median of v, 0 if it is empty.
+// median returns the median of v, or 0 if v is empty.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return 0
@@ -249,7 +249,7 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// medianRatio returns the median of a[i]/b[i].
+// medianRatio returns the median of the ratios a[i]/b[i].
 func medianRatio(a, b []float64) float64 {
 	var q []float64
 	for i := range min(len(a), len(b)) {
@@ -258,7 +258,7 @@ func medianRatio(a, b []float64) float64 {
 	return median(q)
 }
 
-// geomean is the geometric mean of the results of f for the rows, without zeros.
+// geomean returns the geometric mean of f over the rows. Zeros are omitted.
 func geomean(rows []Row, f func(r *Row) float64) float64 {
 	sum, n := 0.0, 0
 	for i := range rows {
@@ -273,7 +273,7 @@ func geomean(rows []Row, f func(r *Row) float64) float64 {
 	return math.Exp(sum / float64(n))
 }
 
-// Wrong lists the errors in results.
+// Wrong returns an error that lists the wrong results.
 func Wrong(rows []Row) error {
 	var texts []string
 	for _, r := range rows {

@@ -21,17 +21,17 @@ import (
 //go:embed native/main.c
 var nativeMain embed.FS
 
-// nativeFlags are the flags for compiling the C versions.
+// nativeFlags are the compiler flags of the C versions.
 var nativeFlags = []string{"-O3", "-march=native"}
 
-// Native is the C versions of the kernels, compiled.
+// Native is the compiled C versions of the kernels.
 type Native struct {
 	Compiler string // "clang 19.1.7 -O3 -march=native"
 	path     string
 }
 
-// BuildNative compiles the C versions to one program in dir, with clang or else the host C compiler. The error is a
-// *toolchain.Missing if there is neither.
+// BuildNative compiles the C versions to one program in dir, with clang or, if there is none, with the host C compiler.
+// If there is neither, the error is a *toolchain.Missing.
 func BuildNative(ctx context.Context, dir string) (*Native, error) {
 	cc, err := findCompiler(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func findCompiler(ctx context.Context) (*toolchain.Tool, error) {
 	return cc, err
 }
 
-// Run runs a kernel's C version repeatedly for about budget, at least five times, and returns the median time.
+// Run runs a kernel's C version for about budget, at least five times, and returns the median time.
 func (n *Native) Run(ctx context.Context, k *Kernel, p *Problem, budget time.Duration) (*Run, error) {
 	cmd := exec.CommandContext(ctx, n.path, k.Name)
 	var out, errs bytes.Buffer
@@ -105,7 +105,7 @@ func (n *Native) Run(ctx context.Context, k *Kernel, p *Problem, budget time.Dur
 	return run, nil
 }
 
-// nativeInput is the input of native/main.c.
+// nativeInput returns the input of native/main.c.
 func nativeInput(p *Problem, budget time.Duration) io.Reader {
 	var head []byte
 	word := func(w uint64) { head = binary.NativeEndian.AppendUint64(head, w) }

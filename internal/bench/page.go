@@ -18,10 +18,10 @@ import (
 // Report is all measurements.
 type Report struct {
 	CPU      string    `json:"cpu"`
-	Vectors  string    `json:"vectors"` // the vector instructions that the processor has
-	Tier     string    `json:"tier"`    // of package lanes: how lanes are computed
+	Vectors  string    `json:"vectors"` // vector instructions of the processor
+	Tier     string    `json:"tier"`    // the tier of package lanes, which computes lanes
 	Cores    int       `json:"cores"`
-	Compiler string    `json:"compiler,omitempty"` // of the native versions
+	Compiler string    `json:"compiler,omitempty"` // compiler of the native versions
 	Detector string    `json:"detector"`
 	Rounds   int       `json:"rounds"`
 	Rows     []Row     `json:"kernels,omitempty"`
@@ -33,7 +33,7 @@ type Report struct {
 	Detectors *Detectors `json:"detectors,omitempty"`
 }
 
-// NewReport describes the machine.
+// NewReport returns a report that describes the machine.
 func NewReport(o *Options) *Report {
 	r := &Report{CPU: cpuModel(), Vectors: vectors(), Tier: lanes.Best().String(), Cores: runtime.NumCPU(), Detector: o.Detector.Name, Rounds: o.Rounds}
 	if o.Native != nil {
@@ -42,7 +42,7 @@ func NewReport(o *Options) *Report {
 	return r
 }
 
-// cpuModel names the processor as Linux does, or else its architecture.
+// cpuModel returns the name of the processor from Linux, or the name of its architecture.
 func cpuModel() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {
@@ -55,7 +55,7 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
-// vectors names the vector instructions of the processor.
+// vectors returns the names of the processor's vector instructions.
 func vectors() string {
 	switch x := cpu.X86; {
 	case runtime.GOARCH == "arm64":
@@ -68,7 +68,7 @@ func vectors() string {
 	return "no AVX2"
 }
 
-// path describes what computed the lanes.
+// path describes the code that computed the lanes.
 func (r *Report) path() string {
 	const code = "The engine `warp` computed lanes by machine code for %s that it makes at run time (tier `compiled`)"
 	const others = "which nearly all processors of laptops, servers and CI machines with x86-64 have. On Linux on ARM it also makes machine code, whose speed was not measured. Elsewhere Go code computes the lanes, four to twenty times slower."
@@ -81,7 +81,7 @@ func (r *Report) path() string {
 	return fmt.Sprintf(code+",\n", r.Vectors) + others
 }
 
-// WriteText writes the report for a terminal: the tables in Markdown, with explanations.
+// WriteText writes the report as text: the tables in Markdown, with explanations.
 func (r *Report) WriteText(w io.Writer) error {
 	p := &page{w: w}
 	p.say("%s, %d cores. Processor time; medians of %d rounds; ratios are made within a round.", r.CPU, r.Cores, r.Rounds)
@@ -134,7 +134,7 @@ func (r *Report) engines() []string {
 	return names
 }
 
-// mark says how the digest was compared.
+// mark describes how the digest was compared.
 func (r *Report) mark(x *Row) string {
 	switch {
 	case x.Wrong != "":
@@ -260,7 +260,7 @@ func (r *Report) WritePage(w io.Writer) error {
 	return p.err
 }
 
-// page is a writer that keeps the first error.
+// page is a writer that keeps its first error.
 type page struct {
 	w   io.Writer
 	err error
@@ -278,10 +278,10 @@ func (p *page) title(heading, format string, args ...any) {
 	p.printf("\n%s"+format+"\n", append([]any{heading}, args...)...)
 }
 
-// table is rows of cells. The first row is the head.
+// table holds rows of cells. The first row is the head.
 type table [][]string
 
-// table writes rows in Markdown with the columns aligned, all but the first one to the right.
+// table writes rows in Markdown with aligned columns, all but the first one to the right.
 func (p *page) table(t table) {
 	width := make([]int, len(t[0]))
 	for _, row := range t {
@@ -313,7 +313,7 @@ func (p *page) table(t table) {
 	}
 }
 
-// number writes x with three significant digits, "" for 0.
+// number formats x with three significant digits, or as "" if x is 0.
 func number(x float64) string {
 	switch {
 	case x == 0:
@@ -328,5 +328,5 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
-// fixed writes x with two decimals.
+// fixed formats x with two decimals.
 func fixed(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }

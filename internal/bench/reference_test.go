@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// references compute the results of each kernel in the plainest way, from the problem's buffers.
+// references compute the results of each kernel in the simplest way, from the problem's buffers.
 var references = map[string]func(t *testing.T, p *Problem) [][]byte{
 	"saxpy": func(_ *testing.T, p *Problem) [][]byte {
 		x, y := floatsOf(p, 0), floatsOf(p, 1)
@@ -74,7 +74,7 @@ var references = map[string]func(t *testing.T, p *Problem) [][]byte{
 	},
 	"bfs": func(_ *testing.T, p *Problem) [][]byte {
 		first, edges, dist := wordsOf(p, 0), wordsOf(p, 1), wordsOf(p, 3)
-		for changed := true; changed; { // relaxed until nothing changes
+		for changed := true; changed; { // until no distance changes
 			changed = false
 			for v := range dist {
 				for _, w := range edges[first[v]:first[v+1]] {
@@ -135,7 +135,7 @@ var references = map[string]func(t *testing.T, p *Problem) [][]byte{
 					h.Write(binary.BigEndian.AppendUint32(nil, in[k*n+i]))
 				}
 			}
-			// The state after whole blocks, before padding: four bytes that name the format, then eight words.
+			// The state after whole blocks, before padding: four bytes that name the format, and eight words.
 			state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
 			if err != nil {
 				t.Fatal(err)
@@ -264,9 +264,9 @@ func floatBytes(v []float32) []byte {
 	return out
 }
 
-// fma is a*b+c rounded once. math.FMA would round to float64 first.
+// fma returns a*b+c with a single rounding. math.FMA would round to float64 before.
 func fma(a, b, c float32) float32 {
-	const enough = 400 // bits from the largest to the smallest term
+	const enough = 400 // number of bits from the largest to the smallest term
 	exact := func(x float32) *big.Float { return new(big.Float).SetPrec(enough).SetFloat64(float64(x)) }
 	sum := exact(a)
 	sum.Mul(sum, exact(b)).Add(sum, exact(c))

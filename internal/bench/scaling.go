@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// Growth is saxpy with a number of threads, one thread an element, on one core.
+// Growth is saxpy with some number of threads on one core. Each thread handles one element.
 type Growth struct {
 	Engine  string  `json:"engine"`
 	Threads int     `json:"threads"`
-	Bare    float64 `json:"bare_ns"`    // nanoseconds of processor time a thread
+	Bare    float64 `json:"bare_ns"`    // nanoseconds of processor time for each thread
 	Watched float64 `json:"watched_ns"` // with the detector
 	Memory  float64 `json:"metadata_per_byte"`
 }
 
-// growthSteps are the numbers of threads, and the number of them that are measured at each size.
+// growthSteps are the numbers of threads. growthCount is how many of them are measured at each Size.
 var (
 	growthSteps = []int{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 22}
 	growthCount = [3]int{1, 3, 5}
 )
 
-// MeasureGrowth runs saxpy with more and more threads.
+// MeasureGrowth runs saxpy with increasing numbers of threads.
 func (o *Options) MeasureGrowth(ctx context.Context) ([]Growth, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	k := Kernels()[0]
@@ -54,7 +54,8 @@ func (o *Options) MeasureGrowth(ctx context.Context) ([]Growth, error) {
 	return out, nil
 }
 
-// perThread returns the median nanoseconds a thread, over at least the requested rounds and over more if one is short.
+// perThread returns the median time for each thread in nanoseconds. It takes at least the requested number of rounds,
+// and more if a round is short.
 func (o *Options) perThread(ctx context.Context, k *Kernel, p *Problem, s Setup) (float64, error) {
 	const enough, most = 200 * time.Millisecond, 25
 	var times []float64
@@ -73,7 +74,7 @@ func (o *Options) perThread(ctx context.Context, k *Kernel, p *Problem, s Setup)
 	return median(times), nil
 }
 
-// CoreRow is a kernel on one core and on all: seconds.
+// CoreRow holds the times of a kernel on one core and on all cores in seconds.
 type CoreRow struct {
 	Kernel     string  `json:"kernel"`
 	Engine     string  `json:"engine"`
@@ -88,7 +89,7 @@ type CoreRow struct {
 // coreKernels are the kernels measured on several cores: coalesced, arithmetic, atomics, locks.
 var coreKernels = map[string]bool{"saxpy": true, "matmul": true, "nbody": true, "blackscholes": true, "sha256": true, "histogram": true, "hashtable": true}
 
-// MeasureCores compares one core (GOMAXPROCS) with all, by elapsed time.
+// MeasureCores compares the elapsed times on one core (GOMAXPROCS) and on all cores.
 func (o *Options) MeasureCores(ctx context.Context) ([]CoreRow, error) {
 	all := runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -141,7 +142,7 @@ type Peak struct {
 	Engine  string `json:"engine"`
 	Threads int    `json:"threads"`
 	Watched bool   `json:"watched"`
-	Buffers int    `json:"buffers"` // bytes; the process has them both on the device and on the host
+	Buffers int    `json:"buffers"` // in bytes; the process has each buffer on the device and on the host
 	Bytes   int64  `json:"bytes"`   // the largest resident set
 }
 
@@ -151,7 +152,7 @@ var peakRuns = []struct {
 	watched bool
 }{{1 << 20, false}, {1 << 20, true}, {1 << 24, false}}
 
-// MeasurePeaks runs this program again for each launch.
+// MeasurePeaks runs this program again for each launch, in a process of its own.
 func (o *Options) MeasurePeaks(ctx context.Context) ([]Peak, error) {
 	self, err := os.Executable()
 	if err != nil {

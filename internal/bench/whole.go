@@ -20,23 +20,23 @@ import (
 //go:embed program/scale.cu
 var programFiles embed.FS
 
-// Whole is the tool as used by its users, on all cores.
+// Whole holds times of the whole tool, on all cores.
 type Whole struct {
 	Corpus []CorpusTime `json:"corpus"`
-	// Run, NVCC and Built are the seconds of "fencepost run" of a small program, of nvcc alone compiling the same
-	// program with the same flags, and of "fencepost run" of the built program. They are 0 if there is no nvcc or no Go
-	// compiler, and Skipped says why.
+	// Run, NVCC and Built are times in seconds: of "fencepost run" of a small program, of nvcc compiling the same
+	// program with the same flags, and of "fencepost run" of the compiled program. They are 0 if there is no nvcc or no
+	// Go compiler, for the reason Skipped.
 	Run     float64 `json:"run_seconds"`
 	NVCC    float64 `json:"nvcc_seconds"`
 	Built   float64 `json:"built_seconds"`
 	Skipped string  `json:"skipped,omitempty"`
 }
 
-// CorpusTime is the check of the whole embedded corpus on an engine.
+// CorpusTime is the time to check the whole embedded corpus on an engine.
 type CorpusTime struct {
 	Engine   string  `json:"engine"`
 	Programs int     `json:"programs"`
-	Right    int     `json:"right"` // programs with exactly the findings that they want
+	Right    int     `json:"right"` // number of programs with exactly the expected findings
 	Seconds  float64 `json:"seconds"`
 }
 
@@ -111,7 +111,7 @@ func (o *Options) measureProgram(ctx context.Context, w *Whole) error {
 		{&w.NVCC, []string{nvcc.Path, "-lineinfo", "-Xcicc", "-O0", "-gencode", "arch=compute_80,code=compute_80", source, "-o", filepath.Join(dir, "alone")}},
 		{&w.Built, []string{tool, "run", built}},
 	}
-	// This also builds the stand-in libraries, which later calls find.
+	// This also builds the stand-in libraries, which later calls use.
 	if _, err := timed(ctx, tool, "nvcc", source, "-o", built); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (o *Options) measureProgram(ctx context.Context, w *Whole) error {
 	return nil
 }
 
-// timed runs a command and gives the seconds it took.
+// timed runs a command and returns its time in seconds.
 func timed(ctx context.Context, args ...string) (float64, error) {
 	begin := time.Now()
 	if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {

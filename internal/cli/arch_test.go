@@ -2,7 +2,7 @@ package cli
 
 import "testing"
 
-// TestDevices: --arch takes the names that nvcc has, and the device is of that capability.
+// TestDevices checks that --arch takes nvcc's names, and that the device has that capability.
 func TestDevices(t *testing.T) {
 	names := devices()
 	for name, want := range map[string]int{"sm_80": 80, "sm_89": 89, "sm_90a": 90, "sm_100f": 100, "sm_103a": 103, "sm_120a": 120, "sm_121f": 121,

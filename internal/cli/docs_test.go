@@ -30,7 +30,7 @@ func TestISAPageIsFresh(t *testing.T) {
 	}
 }
 
-// TestFindingsPageIsTotal wants a word about every kind of finding.
+// TestFindingsPageIsTotal checks that the page describes every kind of finding.
 func TestFindingsPageIsTotal(t *testing.T) {
 	page := readDoc(t, "docs/findings.md")
 	var kinds []string
@@ -57,7 +57,7 @@ func TestFindingsPageIsTotal(t *testing.T) {
 	}
 }
 
-// TestJSONPageIsTotal wants a word about every key of a report.
+// TestJSONPageIsTotal checks that the page describes every key of a report.
 func TestJSONPageIsTotal(t *testing.T) {
 	page := readDoc(t, "docs/json.md")
 	for _, m := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(readDoc(t, "internal/report/testdata/report.json"), -1) {
@@ -67,7 +67,7 @@ func TestJSONPageIsTotal(t *testing.T) {
 	}
 }
 
-// TestReadmeBeginsWithTwoCommands holds the first fenced block of the README to what it promises.
+// TestReadmeBeginsWithTwoCommands checks the first fenced block of the README.
 func TestReadmeBeginsWithTwoCommands(t *testing.T) {
 	_, rest, _ := strings.Cut(readDoc(t, "README.md"), "```")
 	_, rest, _ = strings.Cut(rest, "\n")
@@ -78,7 +78,7 @@ func TestReadmeBeginsWithTwoCommands(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsARealFinding compares the finding in the README with what the command prints.
+// TestReadmeShowsARealFinding compares the finding in the README with the output of the command.
 func TestReadmeShowsARealFinding(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := Main([]string{"fencepost", "check", "corpus/race/stencil"}, nil, &out, &errs)
@@ -90,7 +90,8 @@ func TestReadmeShowsARealFinding(t *testing.T) {
 	}
 }
 
-// TestVerifyPageShowsTheLock: docs/verify.md has the lock that the script verifylock proves, and what it wants of it.
+// TestVerifyPageShowsTheLock checks that docs/verify.md has the lock that the script verifylock proves, and the
+// expected output.
 func TestVerifyPageShowsTheLock(t *testing.T) {
 	page, script := readDoc(t, "docs/verify.md"), readDoc(t, "internal/cli/testdata/script/verifylock.txtar")
 	_, lock, _ := strings.Cut(script, "-- queue.cu --\n")
@@ -108,7 +109,7 @@ func TestVerifyPageShowsTheLock(t *testing.T) {
 	}
 }
 
-// TestHelpNamesEveryFlagOnce keeps the help page to one page and the flags apart.
+// TestHelpNamesEveryFlagOnce checks that the help fits one page and names each flag once.
 func TestHelpNamesEveryFlagOnce(t *testing.T) {
 	var b bytes.Buffer
 	writeHelp(&b)
@@ -132,8 +133,8 @@ func TestHelpNamesEveryFlagOnce(t *testing.T) {
 	}
 }
 
-// TestFlags says which flags each command honours. A flag that is listed and does nothing misleads; one that a command of
-// the same family has and this one cannot honour is refused with a reason.
+// TestFlags checks which flags each command honours. A listed flag without effect would mislead. A flag that only other
+// commands of the same family have is refused with a reason.
 func TestFlags(t *testing.T) {
 	const (
 		export   = " color html sarif junit summary annotate"                                               // files for other programs

@@ -62,7 +62,7 @@ func TestPythonStacks(t *testing.T) {
 	t.Run("notebook", func(t *testing.T) { testNotebook(t, python, cache) })
 }
 
-// pythonFinding is what the tests read of a finding of the JSON report.
+// pythonFinding is the part of a finding of the JSON report that the tests use.
 type pythonFinding struct {
 	Kind, Severity string
 	Accesses       []struct {
@@ -126,8 +126,8 @@ func testPythonExamples(t *testing.T, python, cache string) {
 	}
 }
 
-// testNames runs a script with races. Its lines "# named: " hold what a headline and
-// an address say is raced on, in the order of the findings.
+// testNames runs a script with races. Its lines "# named: " have the objects named in a headline and an address, in the
+// order of the findings.
 func testNames(t *testing.T, python, cache, script string) {
 	source, err := os.ReadFile(script)
 	if err != nil {
@@ -156,7 +156,7 @@ func runPython(t *testing.T, cache, python string, args ...string) (code int, fi
 	return runPythonFor(t, cache, nil, python, args...)
 }
 
-// runPythonFor does so with flags.
+// runPythonFor runs a script under the checker with flags.
 func runPythonFor(t *testing.T, cache string, flags []string, python string, args ...string) (code int, findings []pythonFinding, output []byte) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")
@@ -180,7 +180,7 @@ func runPythonFor(t *testing.T, cache string, flags []string, python string, arg
 	return code, all.Findings, output
 }
 
-// scriptLine is the line of the script at which an access stands. CUDA C++ is a text within the script, which begins behind the
+// scriptLine returns the line of the script of an access. CUDA C++ is a text in the script, which begins after the
 // first three quotes of an assignment.
 func scriptLine(t *testing.T, lines []string, script, file string, line int) int {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/docs"
 )
 
-// kindsOfTheCode are the kinds that the sources of the project declare.
+// kindsOfTheCode returns the kinds that the sources of the project declare.
 func kindsOfTheCode(t *testing.T) (kinds []string) {
 	t.Helper()
 	for _, file := range []string{"internal/detect/detect.go", "internal/engine/contract.go"} {
@@ -25,7 +25,7 @@ func kindsOfTheCode(t *testing.T) (kinds []string) {
 	return slices.DeleteFunc(kinds, func(k string) bool { return k == "step-limit" }) // ends a launch, and is no finding
 }
 
-// TestExplainIsTotal wants a page of every part for each kind that the code can report, and of no other.
+// TestExplainIsTotal checks that exactly the kinds that the code can report have a page, with every part.
 func TestExplainIsTotal(t *testing.T) {
 	kinds := kindsOfTheCode(t)
 	if len(kinds) < 38 {

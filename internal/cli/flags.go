@@ -338,7 +338,7 @@ var jobsFlag = &flag{"jobs", "N", "use N cores (default: all), for seeds and pro
 var corpusJobsFlag = &flag{"jobs", "N", "compare N programs of the corpus at a time (default: the number of cores)",
 	func(o *options, v string) error { return number(v, 1, 1024, &o.session.Jobs) }}
 
-// apartFlag is --jobs of programs: only who starts one knows that its runs do not meet in files or ports.
+// apartFlag is --jobs of programs. Only the user knows whether concurrent runs of a program share files or ports.
 var apartFlag = &flag{"jobs", "N", "use N cores (default: all); also run N --seeds at a time, if given: runs must not share files or ports",
 	func(o *options, v string) error {
 		o.session.Apart = true

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestJITEnv wants the stand-ins of NVRTC and nvJitLink before the libraries that a program is linked with.
+// TestJITEnv checks that the stand-ins of NVRTC and nvJitLink come before the libraries that a program is linked with.
 func TestJITEnv(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("gcc is not installed")

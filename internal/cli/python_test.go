@@ -32,7 +32,8 @@ func TestPython(t *testing.T) {
 	t.Run("ways", func(t *testing.T) { testPythonWays(t, python, cache) })
 }
 
-// testPythonCheck runs a script that asserts what fencepost.check() tells it. Without the checker check() says how to get it.
+// testPythonCheck runs a script that asserts the results of fencepost.check(). Without the checker, check() tells how
+// to get it.
 func testPythonCheck(t *testing.T, python, cache string) {
 	code, _, output := runPython(t, cache, python, "testdata/python/check.py")
 	if code != 1 || strings.Contains(string(output), "Traceback") {
@@ -46,7 +47,7 @@ func testPythonCheck(t *testing.T, python, cache string) {
 	}
 }
 
-// testAskingChangesNothing runs a script with and without questions for findings. The reports are the same.
+// testAskingChangesNothing runs a script with and without queries for findings. The reports are the same.
 func testAskingChangesNothing(t *testing.T, python, cache string) {
 	_, plain, output := runPython(t, cache, python, "testdata/python/asking.py")
 	_, asked, _ := runPython(t, cache, python, "testdata/python/asking.py", "ask")
@@ -55,7 +56,7 @@ func testAskingChangesNothing(t *testing.T, python, cache string) {
 	}
 }
 
-// testPythonWays runs processes that come about in several ways.
+// testPythonWays runs processes that are started in several ways.
 func testPythonWays(t *testing.T, python, cache string) {
 	script, err := filepath.Abs("testdata/python/ways.py")
 	if err != nil {
@@ -78,7 +79,7 @@ func testPythonWays(t *testing.T, python, cache string) {
 	}
 }
 
-// testBlind runs interpreters that do not look at the environment: itself, named by a script, and as a child.
+// testBlind runs interpreters that ignore the environment: directly, named by a script, and as a child.
 func testBlind(t *testing.T, python, cache string) {
 	script, err := filepath.Abs("testdata/python/ways.py")
 	if err != nil {
@@ -107,7 +108,8 @@ func testBlind(t *testing.T, python, cache string) {
 	}
 }
 
-// testWithoutDevice imports packages that find no device, of which the names are enough here. They are told of with a remedy.
+// testWithoutDevice imports packages that find no device; their names suffice here. They must be reported with a
+// remedy.
 func testWithoutDevice(t *testing.T, python, cache string) {
 	dir := t.TempDir()
 	for _, name := range []string{"cupy", "warp", "jax_plugins/xla_cuda13"} {
@@ -126,7 +128,7 @@ func testWithoutDevice(t *testing.T, python, cache string) {
 	}
 }
 
-// testNotebook executes a notebook. What it launches is told by its cells.
+// testNotebook executes a notebook. Its launches must be reported by cell.
 func testNotebook(t *testing.T, python, cache string) {
 	dir, err := filepath.Abs("testdata/python")
 	if err != nil {
@@ -161,7 +163,7 @@ func testNotebook(t *testing.T, python, cache string) {
 	}
 }
 
-// testPytest runs pytest with the plugin, which nothing has installed.
+// testPytest runs pytest with the plugin, which is not installed.
 func testPytest(t *testing.T, python, cache string) {
 	outcomes := regexp.MustCompile(`(?m)^(PASSED|FAILED|ERROR|XFAIL)\S* testdata/python/tests.py::test_(\w+)`)
 	for _, c := range []struct {
@@ -195,7 +197,8 @@ func testPytest(t *testing.T, python, cache string) {
 	}
 }
 
-// testPytestUnsupported: a failure that comes of what is not supported stands beside the name of that.
+// testPytestUnsupported checks that a failure caused by an unsupported call is shown together with the name of the
+// call.
 func testPytestUnsupported(t *testing.T, python, cache string) {
 	code, _, output := runPython(t, cache, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost", "testdata/python/unsupported.py")
 	if code != exitNotChecked || !regexp.MustCompile(`Captured fencepost call -+\nnot checked: kernel copies`).Match(output) {
@@ -203,7 +206,7 @@ func testPytestUnsupported(t *testing.T, python, cache string) {
 	}
 }
 
-// testPluginAlone runs pytest without the checker: the plugin says so, once.
+// testPluginAlone runs pytest without the checker. The plugin must report this once.
 func testPluginAlone(t *testing.T, python string) {
 	c := exec.Command(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost", "-k", "nothing", "testdata/python/tests.py")
 	c.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "..", "python"))
@@ -213,7 +216,8 @@ func testPluginAlone(t *testing.T, python string) {
 	}
 }
 
-// testSameKernelInTwoFiles runs a Triton kernel from two files with the same text. What Triton keeps of the first names that one.
+// testSameKernelInTwoFiles runs a Triton kernel from two files with the same text. Triton's cache of the first names
+// the first file.
 func testSameKernelInTwoFiles(t *testing.T, python, cache string) {
 	dir := t.TempDir()
 	text, err := os.ReadFile("../../examples/python/triton_accumulate_racy.py")

@@ -13,8 +13,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify"
 )
 
-// TestRepairCorpus repairs the programs of the corpus that launch few threads and have an error, in their PTX, and explores what
-// comes out: it has no error.
+// TestRepairCorpus repairs the PTX of the corpus programs that launch few threads and have an error, and explores the
+// results, which must have no error.
 func TestRepairCorpus(t *testing.T) {
 	if !testsize.Long() {
 		t.Skip("each program is explored several times")
@@ -35,7 +35,7 @@ func TestRepairCorpus(t *testing.T) {
 	}
 }
 
-// repairProgram repairs a program and counts what comes of it.
+// repairProgram repairs a program and counts the results.
 func repairProgram(t *testing.T, p *corpus.Program, options verify.Options, counts map[string]int) {
 	const threads = 4
 	limit := 2 * time.Second

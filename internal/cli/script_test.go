@@ -25,9 +25,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/script. The conditions [nvcc], [clang] and [cc] say that a compiler was found: nvcc as
-// FENCEPOST_TEST_NVCC names it, or where the tool itself would look; [pytest] says that the package was. A script that needs one
-// skips without it. [long] says that tests may take long.
+// TestScripts runs testdata/script. The conditions [nvcc], [clang] and [cc] mean that a compiler was found: nvcc as
+// FENCEPOST_TEST_NVCC names it, or where the tool itself would look. [pytest] means that the package was found. A
+// script that needs one is skipped without it. [long] means long mode.
 func TestScripts(t *testing.T) {
 	cache := cacheWithLibraries(t) // one for all scripts
 	finder := toolchain.Finder{NVCC: os.Getenv("FENCEPOST_TEST_NVCC")}
@@ -71,9 +71,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// cacheWithLibraries returns a cache folder that holds the stand-in libraries, where there is a C compiler: a copy of
-// what is built once, in a folder that outlives the tests. Where tests may take long it is empty, and the command
-// builds them.
+// cacheWithLibraries returns a cache folder with the stand-in libraries, if there is a C compiler. It is a copy of a
+// folder that is built once and outlives the tests. In long mode it is empty, and the command builds the libraries.
 func cacheWithLibraries(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()
@@ -95,7 +94,8 @@ func cacheWithLibraries(t *testing.T) string {
 	return cache
 }
 
-// sharedRuntime finds NVIDIA's shared runtime beside nvcc. Installed by pip it lacks the name that the linker looks for.
+// sharedRuntime finds NVIDIA's shared runtime next to nvcc. As installed by pip, it lacks the name that the linker
+// uses.
 func sharedRuntime(nvcc string) string {
 	for _, lib := range []string{"lib64", "lib"} {
 		found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(nvcc)), lib, "libcudart.so*"))

@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// gpuPrograms are the programs of the corpus that the simulated GPU is tested with.
+// gpuPrograms returns the programs of the corpus for the tests of the simulated GPU.
 func gpuPrograms(t *testing.T, folders ...string) (chosen []*corpus.Program) {
 	all, err := corpus.All()
 	if err != nil {
@@ -33,14 +33,16 @@ func gpuPrograms(t *testing.T, folders ...string) (chosen []*corpus.Program) {
 	return chosen
 }
 
-// otherOrder has the findings that programs do not give in the order in which the GPU executes them: a read of what its thread has
-// updated after another thread's update, and what happens where threads steal while others work.
+// otherOrder has the findings that programs lack in the order in which the GPU executes them: a read of a location
+// after another thread's update that follows its own, and races of threads that steal work while others work.
 var otherOrder = map[string]int{"race/histogram_shared": 1, "scopedapps/treesearch@1": 3, "scopedapps/treesearch@4": 2}
 
-// otherKind is the programs whose races have another kind in that order: in a ring, the thread that is late has observed a later turn.
+// otherKind has the programs whose races have another kind in that order: in a ring, the late thread has observed a
+// later turn.
 var otherKind = map[string]bool{"race/ring_blocks": true}
 
-// TestGPUExecutes: programs, one in two where tests may not take long, give the results and findings that their sources ask for when the simulated GPU executes them.
+// TestGPUExecutes checks that programs executed by the simulated GPU have the results and findings of their sources:
+// all in long mode, otherwise one of two.
 func TestGPUExecutes(t *testing.T) {
 	folders := []string{"scopedapps", "scoped"}
 	if !testing.Short() {
@@ -66,7 +68,7 @@ func TestGPUExecutes(t *testing.T) {
 	}
 }
 
-// TestNoCosts: a detector none of whose costs takes time changes no cycle.
+// TestNoCosts checks that a detector whose costs are all switched off changes no cycle.
 func TestNoCosts(t *testing.T) {
 	for _, p := range gpuPrograms(t, "scopedapps") {
 		in, err := session.CorpusInput(p)
@@ -92,7 +94,8 @@ func TestNoCosts(t *testing.T) {
 	}
 }
 
-// TestGPURaces: what is counted as races is what detector scord finds when the same GPU executes the program.
+// TestGPURaces checks that the counted races are those that detector scord finds when the same GPU executes the
+// program.
 func TestGPURaces(t *testing.T) {
 	found := 0
 	for _, p := range gpuPrograms(t, "scopedapps") {
@@ -122,7 +125,7 @@ func TestGPURaces(t *testing.T) {
 	}
 }
 
-// chase is a kernel of loads, each through what the one before has read, or through the parameter.
+// chase is a kernel of loads. The address of each is the result of the load before, or the parameter.
 const chase = `.version 7.0
 .target sm_70
 .address_size 64
@@ -152,7 +155,8 @@ const chase = `.version 7.0
 }
 `
 
-// TestLatencyHiding: a load that needs the one before waits for it; other loads, and those of other warps, do not.
+// TestLatencyHiding checks that a load that needs the load before waits for it, and that other loads, and those of
+// other warps, do not.
 func TestLatencyHiding(t *testing.T) {
 	cycles := func(kernel string, threads int) uint64 {
 		l, err := session.ReadLaunchFile("test", fmt.Appendf(nil,

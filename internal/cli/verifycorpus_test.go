@@ -22,7 +22,7 @@ import (
 
 var update = goflag.Bool("update", false, "write docs/verify-corpus.md")
 
-// tableUnroll is the bound of loops in the table, tableLimit how long a program is explored for it under one model.
+// tableUnroll is the bound of loops in the table. tableLimit is the time limit for a program under one model.
 const tableUnroll, tableLimit = 8, 4 * time.Second
 
 // tableModels are the columns of the table.
@@ -51,10 +51,10 @@ func exploreProgram(t *testing.T, p *corpus.Program, model string, limit time.Du
 	return r
 }
 
-// overTime is the verdict of what takes longer than tableLimit.
+// overTime is the verdict on a program that takes longer than tableLimit.
 const overTime = "too long"
 
-// tableVerdict is the verdict of a result as the table has it, and the number of executions.
+// tableVerdict returns the verdict of a result as in the table, and the number of executions.
 func tableVerdict(r *verify.Result) (verdict, executions string) {
 	executions = fmt.Sprint(r.Executions)
 	switch {
@@ -105,8 +105,8 @@ func exploredPairs(r *verify.Result) map[string]bool {
 	return racePairs(r.Report().Findings, false)
 }
 
-// runPairs runs a program under a model in some schedules, and gives the pairs of source places that race, and those that gwcp
-// predicts to race.
+// runPairs runs a program under a model in some schedules. It returns the pairs of source places that race, and those
+// that gwcp predicts to race.
 func runPairs(t *testing.T, p *corpus.Program, model detect.Model, seeds int) (races, predicted map[string]bool) {
 	in, err := session.CorpusInput(p)
 	if err != nil {
@@ -130,7 +130,7 @@ func init() {
 	}
 }
 
-// againstHB wants what hb finds in three schedules to be among what was explored under the model PTX.
+// againstHB checks that the findings of hb in three schedules are among those explored under the model PTX.
 func againstHB(t *testing.T, p *corpus.Program, r *verify.Result) {
 	if r.Refusal != "" || r.Stopped {
 		return
@@ -150,7 +150,8 @@ func againstHB(t *testing.T, p *corpus.Program, r *verify.Result) {
 	}
 }
 
-// judgePredictions says how many of the races that gwcp predicts under the model cuda the exploration confirms, and how many it refutes.
+// judgePredictions returns how many of gwcp's predicted races under the model cuda the exploration confirms, and how
+// many it refutes.
 func judgePredictions(t *testing.T, p *corpus.Program, r *verify.Result) string {
 	races, predicted := runPairs(t, p, detect.ModelCUDA, 1)
 	have := exploredPairs(r)
@@ -177,7 +178,7 @@ func judgePredictions(t *testing.T, p *corpus.Program, r *verify.Result) string 
 	return strings.TrimSpace(said)
 }
 
-// againstSource wants no verdict that contradicts what the source says.
+// againstSource checks that no verdict contradicts the source.
 func againstSource(t *testing.T, p *corpus.Program, model string, r *verify.Result) {
 	wanted := slices.ContainsFunc(p.Wants, func(w corpus.Want) bool { return w.Severity == detect.Error.String() })
 	// Under the model PTX volatile accesses are atomic, and sources want errors of them.
@@ -186,8 +187,8 @@ func againstSource(t *testing.T, p *corpus.Program, model string, r *verify.Resu
 	}
 }
 
-// corpusRow is a row of the table: the program, its blocks and threads, verdict, executions and seconds under each model, and what
-// became of predictions.
+// corpusRow is a row of the table: the program, its blocks and threads, the verdict, executions and seconds under each
+// model, and the fate of predictions.
 type corpusRow [9]string
 
 func (r *corpusRow) String() string { return "| " + strings.Join(r[:], " | ") + " |\n" }
@@ -209,7 +210,7 @@ func readRows(page string) map[string]corpusRow {
 	return rows
 }
 
-// fill explores a program for its row under the models, the second one alone if both is set.
+// fill explores a program for its row under both models, or only under the second one if both is set.
 func (r *corpusRow) fill(t *testing.T, p *corpus.Program, both bool) {
 	for m, model := range tableModels {
 		cells := r[2+3*m : 5+3*m]
@@ -237,9 +238,9 @@ func (r *corpusRow) fill(t *testing.T, p *corpus.Program, both bool) {
 	}
 }
 
-// TestVerifyCorpus explores the programs of the corpus that launch few threads under both models and holds the page
-// docs/verify-corpus.md against what is found. What is too long for the page is not explored again. Where tests may not take long, one
-// program in two is explored (one in eight where they are to be short), and most of these under scoped RC11 alone.
+// TestVerifyCorpus explores the programs of the corpus that launch few threads under both models, and compares the
+// results with the page docs/verify-corpus.md. It does not explore programs again that take too long for the page.
+// Outside long mode, it explores one of two programs (one of eight in short mode), most of them only under scoped RC11.
 func TestVerifyCorpus(t *testing.T) {
 	file := filepath.Join("..", "..", "docs", "verify-corpus.md")
 	page, err := os.ReadFile(file)

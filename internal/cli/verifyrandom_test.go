@@ -16,8 +16,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify"
 )
 
-// randomKernel writes a kernel whose threads do random things with x, y and z, and its launch. An instruction that accesses them stands on
-// a line of its own. There is no fence.sc, whose order hb does not know.
+// randomKernel writes a kernel whose threads make random accesses to x, y and z, and its launch. Each accessing
+// instruction has a line of its own. There is no fence.sc, whose order hb does not know.
 func randomKernel(r *rand.Rand) (text, launch string) {
 	blocks, block := 2, 1+r.IntN(2)
 	if r.IntN(4) == 0 {
@@ -48,7 +48,7 @@ func randomKernel(r *rand.Rand) (text, launch string) {
 				fmt.Fprintf(&b, "st.%s.%s.global.u32 [%s], %d;\n", pick("relaxed", "release"), scope, v, 1+r.IntN(2))
 			case 6:
 				fmt.Fprintf(&b, "atom.%s.%s.global.%s.u32 %%r0, [%s], 1;\n", pick("relaxed", "acquire", "release", "acq_rel"), scope, pick("add", "max"), v)
-			case 7: // what follows is for who has taken the lock
+			case 7: // only the thread that has taken the lock executes what follows
 				fmt.Fprintf(&b, "atom.acquire.%s.global.cas.b32 %%r1, [%%rd0+12], 0, 1;\nsetp.ne.u32 %%p1, %%r1, 0;\n@%%p1 bra E%d_%d;\nst.global.u32 [%s], 3;\n"+
 					"st.release.%s.global.u32 [%%rd0+12], 0;\nE%d_%d:\n", scope, t, i, v, scope, t, i)
 			default:
@@ -61,8 +61,9 @@ func randomKernel(r *rand.Rand) (text, launch string) {
 	return b.String(), fmt.Sprintf("grid = %d\nblock = %d\nargs = [{ buffer = \"x\", type = \"i32\", shape = [4] }]\n", blocks, block)
 }
 
-// TestVerifyRandom explores random kernels under the model PTX. What hb finds in some schedules is among what verify finds, what gwcp
-// predicts is confirmed, and the schedules that verify writes are replayed to races that hb finds too.
+// TestVerifyRandom explores random kernels under the model PTX. The findings of hb in some schedules must be among
+// those of verify, the predictions of gwcp must be confirmed, and the schedules that verify writes must replay to races
+// that hb finds too.
 func TestVerifyRandom(t *testing.T) {
 	n := 150
 	if testsize.Long() {

@@ -16,8 +16,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify"
 )
 
-// replaysTo reports whether a run with a schedule has a finding of the class, and of a race or fault with the places,
-// of a finding of verify.
+// replaysTo reports whether a run with a schedule has a finding of the class of a finding of verify, and, for a race or
+// fault, with its places.
 func replaysTo(f *verify.Finding, findings []report.Finding) bool {
 	places := func(g *report.Finding) (out []string) {
 		for i := range g.Accesses {
@@ -43,7 +43,8 @@ func replaysTo(f *verify.Finding, findings []report.Finding) bool {
 	})
 }
 
-// TestSchedules replays the schedule of every finding of programs of the corpus, as it stands in a file, and wants the finding again.
+// TestSchedules replays the schedule file of every finding of programs of the corpus, and checks that the finding
+// occurs again.
 func TestSchedules(t *testing.T) {
 	every := testsize.Of(25, 12, 1)
 	programs, err := corpus.All()

@@ -33,8 +33,8 @@ const (
 	Begin                   // first of a thread
 	End                     // last of a thread
 
-	// The following occur only in recorded programs. There an atomic access is two events: one of the variable, and one
-	// that orders.
+	// Only recorded programs have the following operations. An atomic access of a recorded program is two events: an
+	// access of the variable, and an operation that orders.
 	ReadAtomic    // of a variable: conflicts with writes that are not atomic
 	WriteAtomic   // of a variable: conflicts with accesses that are not atomic
 	Part          // the variable is new and part of the one whose number is Location: it inherits that history
@@ -100,7 +100,7 @@ func (o Op) Table() Table { return opTables[o&31] }
 // MaxThreads bounds the number of threads of a trace: clocks have an entry for each.
 const MaxThreads = 4096
 
-// TaskName is the name of a thread that is an explicit task of OpenMP: any thread of the program may have executed it.
+// TaskName is the name of a thread that is an explicit task of OpenMP. Any thread of the program may have executed it.
 func TaskName(thread uint16) string { return fmt.Sprintf("task%d", thread) }
 
 // Event is one operation of one thread.
@@ -111,7 +111,7 @@ type Event struct {
 	Op       Op
 }
 
-// Race is an access that conflicts with an earlier one, without an order between them that the detector knows.
+// Race is an access that conflicts with an earlier one that the detector does not find ordered before it.
 type Race struct {
 	Event     uint64 // number of the later access in the trace, from 0
 	Variable  uint32
@@ -125,7 +125,7 @@ type Race struct {
 
 // Detector judges the events of a trace.
 type Detector interface {
-	// Events takes the next events, which belong to the caller.
+	// Events judges the next events. It does not keep the slice.
 	Events(events []Event)
 	// MemoryBytes is the size of the detector's metadata of variables.
 	MemoryBytes() uint64
@@ -136,6 +136,6 @@ type Spec struct {
 	Name   string
 	Doc    string // one sentence
 	Source string // the paper and section it implements
-	// New makes a detector. It reports each race once, in the order of the later accesses.
+	// New returns a detector. The detector calls found for each race, in the order of the later accesses.
 	New func(found func(Race)) Detector
 }

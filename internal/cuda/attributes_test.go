@@ -39,7 +39,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestFuncAttributes checks what a program is told of a kernel, on a device with other limits than usual.
+// TestFuncAttributes checks the attributes of a kernel on a device with unusual limits.
 func TestFuncAttributes(t *testing.T) {
 	lim := engine.DefaultLimits()
 	lim.Major, lim.Minor = 8, 6

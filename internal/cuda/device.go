@@ -33,7 +33,7 @@ type Device struct {
 	sources     sources
 	contexts    uint64 // the number of contexts so far, for their tokens
 	spare       spare
-	registered  spans // free space behind the arena, for registered host memory
+	registered  spans // free space after the arena, for registered host memory
 
 	open    map[uint64]*Context // by number
 	calling *Context            // the context, of a process, of the last call

@@ -102,7 +102,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestUncheckable checks that what cannot be executed is told with its place, and never runs.
+// TestUncheckable checks that what cannot be executed is reported with its place, and never runs.
 func TestUncheckable(t *testing.T) {
 	d, l := newTestDevice(t)
 	c := d.NewContext()

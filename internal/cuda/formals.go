@@ -45,7 +45,7 @@ func formals(source, kernel string, n int) []formal {
 	return found
 }
 
-// declarator returns the name that a declaration declares and the tokens between the brackets behind it. The name is ""
+// declarator returns the name that a declaration declares and the tokens between the brackets after it. The name is ""
 // if it declares no function.
 func declarator(tokens []string) (name string, list []string) {
 	for i := 0; i < len(tokens); i++ {

@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// hostAccesses counts what is told of host code.
+// hostAccesses counts the reported accesses of host code.
 type hostAccesses struct{ reads, writes int }
 
 func (h *hostAccesses) Events(b *event.Batch) {
@@ -22,7 +22,8 @@ func (h *hostAccesses) Events(b *event.Batch) {
 	}
 }
 
-// TestUnawaited: host code is told of while work is pending, unless a kernel among it may synchronise with the host.
+// TestUnawaited checks that accesses of host code are reported while work is pending, except if a pending kernel may
+// synchronise with the host.
 func TestUnawaited(t *testing.T) {
 	for _, c := range []struct {
 		body  string

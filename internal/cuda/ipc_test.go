@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestIPC: what orders the work of two processes that share memory, and which handles are refused.
+// TestIPC checks the order of the work of two processes that share memory, and which handles are refused.
 func TestIPC(t *testing.T) {
 	s := newScript(t)
 	other := s.c.dev.NewContext()

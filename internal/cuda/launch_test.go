@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// player is an engine whose launches go as they are told.
+// player is an engine whose launches end as the test requires.
 type player struct {
 	last  *engine.Launch
 	stats engine.Stats
@@ -71,7 +71,7 @@ func TestAfterLaunch(t *testing.T) {
 	}
 }
 
-// TestLaunchArguments checks what the engine is told of a launch.
+// TestLaunchArguments checks the description of a launch that the engine gets.
 func TestLaunchArguments(t *testing.T) {
 	e := &player{}
 	l := &log{}

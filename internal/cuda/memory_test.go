@@ -51,7 +51,7 @@ func TestReadAndWrite(t *testing.T) {
 	}
 }
 
-// TestReadAndWriteOrder checks that a copy of the caller's is told as one of its bytes in the default stream.
+// TestReadAndWriteOrder checks that a copy by the caller is reported as a copy of its bytes in the default stream.
 func TestReadAndWriteOrder(t *testing.T) {
 	d, l := newTestDevice(t)
 	c := d.NewContext()

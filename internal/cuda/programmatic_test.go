@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestEventsOfLaunches: what comes after an event that is recorded by a launch.
+// TestEventsOfLaunches checks what is ordered after an event that a launch records.
 func TestEventsOfLaunches(t *testing.T) {
 	const kernels = `.version 8.0
 .target sm_90
@@ -22,7 +22,7 @@ func TestEventsOfLaunches(t *testing.T) {
 		of             uint64
 		first, second  string
 		earlier, whole bool // what the second launch comes after: the work before the first one, and that one
-		last           bool // a third launch, behind the second, comes after the first
+		last           bool // a third launch, after the second, comes after the first
 	}{
 		{"begin", calls.RecordBegin, "triggers", "waits", true, false, false},
 		{"no wait", calls.RecordTrigger, "triggers", "plain", true, false, false},

@@ -195,7 +195,7 @@ func TestMemoryRequests(t *testing.T) {
 	c.want(HostMemoryNotRegistered, nil, calls.HostUnregister, "", 1<<30)
 }
 
-// TestCopyRequests copies and fills boxes whose numbers all differ, and compares the rows that are told.
+// TestCopyRequests copies and fills boxes whose numbers all differ, and compares the reported rows.
 func TestCopyRequests(t *testing.T) {
 	c := newCaller(t)
 	dst, src := c.request(calls.Malloc, "", 1<<16, 0).results[0], c.request(calls.Malloc, "", 1<<16, 1).results[0]
@@ -374,7 +374,7 @@ func TestOtherRequests(t *testing.T) {
 	}
 }
 
-// TestFailedCalls tells of calls that failed, and of programs that look at the errors.
+// TestFailedCalls reports failed calls, and programs that query the errors.
 func TestFailedCalls(t *testing.T) {
 	c := newCaller(t)
 	list := func() string {

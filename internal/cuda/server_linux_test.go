@@ -142,7 +142,7 @@ func TestScriptFrames(t *testing.T) {
 	}
 }
 
-// TestOperator tells what an operator touches, in the order of its stream, and with the place of the script.
+// TestOperator reports the accesses of an operator in the order of its stream, with the place in the script.
 func TestOperator(t *testing.T) {
 	d, told := newTestDevice(t)
 	p := newProcess(context.Background(), 1)

@@ -32,7 +32,7 @@ func (d *Device) closeShared() error {
 // memoryName is the name of the memory in /proc/PID/maps of the processes that map it.
 const memoryName = "fencepost-device-memory"
 
-// statusSize is the size of the page behind registered host memory in which programs count the calls that did not reach
+// statusSize is the size of the page after registered host memory in which programs count the calls that did not reach
 // the server.
 const statusSize = 4096
 

@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestOperationNames checks the names under which operations of streams are told.
+// TestOperationNames checks the names under which operations of streams are reported.
 func TestOperationNames(t *testing.T) {
 	d, l := newTestDevice(t)
 	s := &script{T: t, c: d.NewContext()}
@@ -127,7 +127,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestNeedsOfSink checks that host operations are told to who asks for them alone, and at the end of each call.
+// TestNeedsOfSink checks that host operations are passed only to sinks that request them, at the end of each call.
 func TestNeedsOfSink(t *testing.T) {
 	for needs, want := range map[event.Needs]bool{event.NeedHost: true, event.NeedHost | event.NeedGlobal: true, event.NeedGlobal: false, 0: false} {
 		l := &log{}

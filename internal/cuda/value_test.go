@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine/devmem"
 )
 
-// TestValueOrder follows which launches come before one that is behind a wait for a value.
+// TestValueOrder follows which launches come before one that is after a wait for a value.
 func TestValueOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string

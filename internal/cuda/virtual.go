@@ -10,8 +10,8 @@ import (
 )
 
 // This file implements virtual memory management: addresses are reserved, and physical allocations are mapped there.
-// For kernels and copies, adjacent mappings with one kind of access are one allocation, and the addresses between and
-// behind mappings are none.
+// For kernels and copies, adjacent mappings with one kind of access are one allocation. Other addresses belong to no
+// allocation.
 
 // granularity is the unit of sizes and addresses of virtual memory management.
 const granularity = 2 << 20

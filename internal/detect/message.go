@@ -246,7 +246,7 @@ func (a *Access) verb() string {
 	return v
 }
 
-// actor describes an access together with who makes it.
+// actor describes an access together with the thread or agent that makes it.
 func (a *Access) actor() string {
 	if a.Host != "" {
 		return a.verb()

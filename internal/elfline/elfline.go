@@ -160,9 +160,9 @@ func lineOf(lr *dwarf.LineReader, addr uint64) (dwarf.LineEntry, bool) {
 	return before, false
 }
 
-// calls returns the functions at an address, innermost first, with the places where they were inlined. r is behind a
-// unit's entry. nested says to examine also functions and blocks that do not cover the address: GCC puts the functions
-// that it makes of OpenMP's regions inside the function and the block of the regions.
+// calls returns the functions at an address, innermost first, with the places where they were inlined. r has read a
+// unit's entry. If nested is set, calls also examines functions and blocks that do not cover the address: GCC puts the
+// functions that it makes from OpenMP regions inside the function and the block of the regions.
 func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64, nested bool) []event.Frame {
 	var calls []event.Frame
 	for depth := 1; depth > 0; {

@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// placesSource has a function into which others are inlined, in a block.
+// placesSource has a function into a block of which others are inlined.
 const placesSource = `static volatile int count;
 static inline __attribute__((always_inline)) void leaf(int n) {
   count += n;
@@ -51,7 +51,7 @@ func buildC(t *testing.T, source string, flags ...string) string {
 
 func sorted(m map[string]uint64) []string { return slices.Sorted(maps.Keys(m)) }
 
-// framesText is a call stack in a line, innermost first.
+// framesText formats a call stack as a line, innermost first.
 func framesText(frames []event.Frame) string {
 	var list []string
 	for _, f := range frames {
@@ -73,7 +73,7 @@ func stacksOf(im *Image, name string) map[string]uint64 {
 	return stacks
 }
 
-// TestFramesOfImage finds the places of code, inlined calls and their places among them.
+// TestFramesOfImage finds the places of code, including inlined calls.
 func TestFramesOfImage(t *testing.T) {
 	im := Open(buildC(t, placesSource, "-O1", "-g"), 1)
 	got := sorted(stacksOf(im, "outer"))
@@ -100,8 +100,8 @@ func TestFramesOfImage(t *testing.T) {
 	}
 }
 
-// TestFramesOfRegion finds calls that are inlined into functions that GCC makes of regions of OpenMP, which lie in another one, and in its
-// blocks.
+// TestFramesOfRegion finds calls that are inlined into functions that GCC makes from OpenMP regions, which are in
+// another function and in its blocks.
 func TestFramesOfRegion(t *testing.T) {
 	const source = `static volatile int count;
 static inline __attribute__((always_inline)) void leaf(int n) {
@@ -127,7 +127,8 @@ int main(int argc, char **argv) {
 	}
 }
 
-// TestFramesOfClang finds the file of a unit that clang was given by its absolute path, whose folder it names from its own, or not at all.
+// TestFramesOfClang finds the file of a unit that was given to clang by its absolute path. Clang names its folder
+// relative to its own, or not at all.
 func TestFramesOfClang(t *testing.T) {
 	path, err := exec.LookPath("clang")
 	if err != nil {
@@ -158,7 +159,7 @@ func TestFramesOfClang(t *testing.T) {
 	}
 }
 
-// TestFramesWithoutLines finds functions where there is no debugging information, or no symbols but those of a library.
+// TestFramesWithoutLines finds functions without debugging information, or with only the symbols of a library.
 func TestFramesWithoutLines(t *testing.T) {
 	for _, flags := range [][]string{{"-O1", "-g0"}, {"-O1", "-g", "-s", "-shared", "-fPIC"}} {
 		im := Open(buildC(t, placesSource, flags...), 1)
@@ -174,7 +175,7 @@ func TestFramesWithoutLines(t *testing.T) {
 	}
 }
 
-// TestAddresses turns offsets of a file into addresses, and addresses into symbols.
+// TestAddresses converts offsets in a file to addresses, and addresses to symbols.
 func TestAddresses(t *testing.T) {
 	im := &Image{
 		progs:   []elf.ProgHeader{{Off: 0x100, Vaddr: 0x5000, Filesz: 0x10}, {Off: 0x200, Vaddr: 0x8000, Filesz: 0x20}},

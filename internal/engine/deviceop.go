@@ -32,16 +32,16 @@ type DeviceOp struct {
 
 // DeviceQueue receives what threads put into streams of the device.
 type DeviceQueue interface {
-	// Put gives a cudaError_t and, if that is not 0, the reason in words. It keeps an operation for which it returns 0,
+	// Put returns a cudaError_t and, if that is not 0, the reason in words. It keeps an operation for which it returns 0,
 	// to be performed when the launch has ended.
 	Put(op *DeviceOp) (code uint32, why string)
-	// ErrorText gives the name and the description of a cudaError_t.
+	// ErrorText returns the name and the description of a cudaError_t.
 	ErrorText(code uint32) (name, text string)
-	// Attribute gives a device attribute by number (cudaDeviceAttr), and a cudaError_t.
+	// Attribute returns a device attribute by number (cudaDeviceAttr), and a cudaError_t.
 	Attribute(number uint32) (value int32, code uint32)
-	// FuncAttributes gives the attributes for cudaFuncGetAttributes, and a cudaError_t.
+	// FuncAttributes returns the attributes for cudaFuncGetAttributes, and a cudaError_t.
 	FuncAttributes(f *isa.Func) (FuncAttributes, uint32)
-	// Occupancy gives the number of blocks of a kernel that a multiprocessor holds, and a cudaError_t.
+	// Occupancy returns the number of blocks of a kernel that a multiprocessor holds, and a cudaError_t.
 	Occupancy(f *isa.Func, threads, shared uint64) (blocks int, code uint32)
 }
 
@@ -158,7 +158,7 @@ func (c *Invocation) lastError() {
 
 func (c *Invocation) peekError() { c.result(uint64(c.R.device().errors[c.thread()])) }
 
-// errorText gives the address of the name (0) or the text (1) of the error that is argument 0.
+// errorText returns the address of the name (0) or the text (1) of the error that is argument 0.
 func (c *Invocation) errorText(what int) {
 	if c.R.Launch.Queue == nil {
 		c.result(0)

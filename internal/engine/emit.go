@@ -392,7 +392,7 @@ func (o *Emitter) proxyFence(w *Warp, in *loader.Instr, mask uint32, place uint3
 	}
 }
 
-// reconverged emits that all live lanes of a warp, after having parted, execute together again.
+// reconverged emits that all live lanes of a warp, after divergence, execute together again.
 func (o *Emitter) reconverged(w *Warp) {
 	if o.Needs&event.NeedReconverge != 0 {
 		o.add(event.Event{Kind: event.Reconverge, Warp: w.Number, Mask: w.Live})

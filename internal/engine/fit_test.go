@@ -8,8 +8,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestFits gives the events of any lanes the addresses of a line, of rows, and of rows but for one lane. An event that says
-// it has them must give them back lane by lane. Lines and rows must be found, where two lanes tell what is between columns.
+// TestFits gives the events of random lanes the addresses of a line, of rows, and of rows except for one lane. An event
+// that reports that it fits must return the addresses of all lanes. Lines must be found, and rows too if two lanes
+// determine the distance of columns.
 func TestFits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	strides := []int64{0, 1, 4, 8, 12, 64, 1 << 20, 1 << 33}
@@ -40,7 +41,7 @@ func TestFits(t *testing.T) {
 			rowStride = stride << shift
 		}
 		var addr [32]uint64
-		told, rows := false, uint32(0) // whether two lanes are in one row, and the rows
+		told, rows := false, uint32(0) // two lanes are in one row; the rows
 		for lane := range addr {
 			row := lane >> shift
 			addr[lane] = base + uint64(int64(lane-row<<shift)*stride+int64(row)*rowStride)

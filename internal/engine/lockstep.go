@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Split is a divergence of a warp in lockstep. The lanes of path run until they reach the point where they meet the
+// Split is a divergence of a warp in lockstep. The lanes of path run until they reach the point where they join the
 // others; then the others run.
 type Split struct {
 	all, path, other uint32
@@ -56,7 +56,7 @@ func (r *Run) ChoosePath(w *Warp) uint32 {
 	}
 }
 
-// firstOf returns the lanes of path that run first when path parts: the lanes that fall through, or else those with the
+// firstOf returns the lanes of path that run first when path diverges: the lanes that fall through, or else those with the
 // lowest lane. A seed may reverse this, for each warp independently, so that a warp's behaviour does not depend on
 // other warps.
 func (r *Run) firstOf(w *Warp, path uint32) uint32 {

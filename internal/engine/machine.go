@@ -23,39 +23,39 @@ type Machine interface {
 	Turns(warps []*Warp, n uint64, p *Passes) (done int, ran bool)
 	// Woken says that lanes of w can step again.
 	Woken(w *Warp, mask uint32)
-	// Place gives the place of a lane, and At the instruction there, which makes lanes wait.
+	// Place returns the place of a lane, and At the instruction there, which makes lanes wait.
 	Place(w *Warp, lane int) uint32
 	At(w *Warp, lane int) *loader.Instr
 	// Hold keeps lanes at the instruction at place, which they are executing. Pass moves lanes that are at an
 	// instruction to the next one.
 	Hold(w *Warp, mask uint32, place uint32)
 	Pass(w *Warp, mask uint32)
-	// Value gives the value of an operand of the current instruction for a lane, and Put gives a lane a result.
+	// Value returns the value of an operand of the current instruction for a lane. Put sets a result for a lane.
 	Value(w *Warp, lane int, o *loader.Operand) uint64
 	Put(w *Warp, lane int, d loader.Slot, v uint64)
-	// Argument gives size bytes (at most 8) of argument k of a call, from off on, a multiple of 4. Result gives the
-	// lane the result of the call.
+	// Argument returns size bytes (at most 8) of argument k of a call, from off on, a multiple of 4. Result sets the
+	// result of the call for a lane.
 	Argument(w *Warp, lane int, in *loader.Instr, k int, off, size uint64) uint64
 	Result(w *Warp, lane int, in *loader.Instr, fn *isa.Func, v uint64)
-	// Image copies the state of a warp, nil if states cannot be compared, and says whether all lanes that can step run
-	// together. Still says that the warp has that state again.
+	// Image returns a copy of the state of a warp, nil if states cannot be compared. alone reports whether all lanes
+	// that can step run together. Still reports whether the warp has that state again.
 	Image(w *Warp) (image any, alone bool)
 	Still(w *Warp, image any) bool
-	// Element gives the address and the size of the element that a lane accesses at place; size 0: none.
+	// Element returns the address and the size of the element that a lane accesses at place; size 0: none.
 	Element(w *Warp, lane int, in *loader.Instr, place uint32) (addr uint64, size uint8)
-	// Running gives the lanes of w that ran last.
+	// Running returns the lanes of w that ran last.
 	Running(w *Warp) uint32
-	// Local gives a lane's local memory.
+	// Local returns a lane's local memory.
 	Local(w *Warp, lane int) []byte
-	// Wrote says that a function supplied by the engine has written n bytes of it.
+	// Wrote is called when a function supplied by the engine has written n bytes of local memory.
 	Wrote(w *Warp, lane int, at, n uint64)
-	// Met gives the lanes of mask that are where those of a split meet. Beside gives those that are at the same place
-	// as a lane. Fallen gives those that are just after the instruction at which the warp parted last. They are for
-	// lockstep only.
+	// Met returns the lanes of mask that are where those of a split reconverge. Beside returns those that are at the
+	// same place as a lane. Fallen returns those that are just after the instruction at which the warp diverged last.
+	// They are for lockstep only.
 	Met(w *Warp, s *Split, mask uint32) uint32
 	Beside(w *Warp, mask uint32, lane int) uint32
 	Fallen(w *Warp, mask uint32) uint32
-	// ParamBytes gives the bytes of a parameter; nil if there is none.
+	// ParamBytes returns the bytes of a parameter; nil if there is none.
 	ParamBytes(w *Warp, lane int, in *loader.Instr, off uint64) []byte
 }
 

@@ -2,7 +2,7 @@ package engine
 
 import "testing"
 
-// TestRNG: the first numbers of splitmix64 by state 0, and where below and spread put them.
+// TestRNG checks the first numbers of splitmix64 from state 0, and the results of below and spread for them.
 func TestRNG(t *testing.T) {
 	g := newRNG(0)
 	for i, want := range []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec} {
@@ -10,7 +10,7 @@ func TestRNG(t *testing.T) {
 			t.Errorf("number %d is %#x, want %#x", i, got, want)
 		}
 	}
-	// A seed begins that far into the sequence, so that neighbouring ones have nothing in common.
+	// Each seed begins far into the sequence, so that adjacent seeds have no numbers in common.
 	a, b := newRNG(1), newRNG(0)
 	b.next()
 	if a.next() != b.next() {

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// TestRuntimeCalls: the calls of the device runtime that package isa knows are those that there are.
+// TestRuntimeCalls checks that the calls of the device runtime that package isa knows are those that exist.
 func TestRuntimeCalls(t *testing.T) {
 	calls := isa.DeviceRuntimeCalls()
 	for _, name := range calls {

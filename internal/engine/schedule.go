@@ -9,53 +9,53 @@ import (
 
 const (
 	// windowThreads is the number of threads that are resident at first. If blocks do not communicate, it is
-	// windowApart: the data of few blocks fits the cache. windowBlocks is the smallest number of blocks. windowBytes
-	// bounds the memory for the stacks of the threads.
+	// windowApart, because the data of few blocks fits the cache. windowBlocks is the minimum number of blocks.
+	// windowBytes is the maximum size of the stacks of the threads.
 	windowThreads = 8192
 	windowApart   = 1024
 	windowBlocks  = 4
 	windowBytes   = 256 << 20
-	// SliceCost is the cost of a warp's turn with seed 0.
+	// SliceCost is the cost of a warp's turn if the seed is 0.
 	SliceCost = 256
-	// barrierTurns bounds how often the warps of a block have turns before those of the next block, with seed 0, as
-	// long as they complete a barrier each time. Their data stays in the cache.
+	// barrierTurns is how often the warps of a block may have turns before those of the next block, if the seed is 0
+	// and they complete a barrier each time. The data of the block stays in the cache.
 	barrierTurns = 32
-	// Gives is the number of a warp's first strong accesses before which it may give way (Contended). A turn is longer
-	// than a short critical section, so with plain round robin the warps of a small kernel run one after the other, and
-	// no lock, ticket or queue is contended. If warps gave way before every one of these accesses, warps that do the
-	// same would take turns in step, and only the first would ever succeed.
+	// Gives is the number of a warp's first strong accesses before which its turn may end (Contended). A turn is longer
+	// than a short critical section. With plain round robin, the warps of a small kernel would run one after the other,
+	// and no lock, ticket or queue would be contended. If turns ended before every strong access, warps with the same
+	// code would alternate at the same places, and only the first would ever succeed.
 	Gives = 32
-	// separations is the number of a warp's releases before which it gives way in a cooperative launch (GivesWay). The
-	// lengths of turns vary there, with the period turnLengths, a prime. If all turns had the same length, each could
-	// end inside a critical section.
+	// separations is the number of a warp's releases before which its turn ends in a cooperative launch (GivesWay). The
+	// lengths of turns vary there with the period turnLengths, a prime number. If all turns had the same length, each
+	// could end inside a critical section.
 	separations = 256
 	turnLengths = 61
 	// The window grows by the factor growBy if no block has finished while each warp that can step has run for a
-	// certain cost, because resident blocks may wait for others. That cost is growPolling if all warps polled,
-	// growReading if none wrote, and otherwise growAnyhow.
+	// certain cost, because resident blocks may wait for others. The cost is growPolling if all warps polled,
+	// growReading if none wrote, and growAnyhow otherwise.
 	growBy      = 4
 	growPolling = 1 << 10
 	growReading = 4 << 10
 	growAnyhow  = 64 << 10
-	// demote is the least cost that the warp of the highest priority runs before it gets the lowest priority (PCT), so
-	// that spinning ends. Each demotion adds demoteStep, so that a loop that acquires and releases a lock is not always
-	// demoted while it holds the lock.
+	// demote is the minimum cost that the warp with the highest priority runs before it gets the lowest priority (PCT),
+	// so that spinning ends. Each demotion adds demoteStep. Otherwise a loop that acquires and releases a lock could
+	// always be demoted while it holds the lock.
 	demote      = 16 << 10
 	demoteStep  = 257
 	firstLowest = uint64(1 << 62)
-	// AfterStuck is the number of warp steps that a grid continues after a block that can never finish.
+	// AfterStuck is the number of warp steps that a grid continues after one of its blocks can never finish.
 	AfterStuck = 1 << 20
 )
 
-// schedule is the state of a launch's scheduling: the resident blocks, and the turns.
+// schedule is the state of the scheduling of a launch: the resident blocks, and the turns.
 type schedule struct {
 	blocks   uint64 // number of blocks in the grid
 	started  uint64
 	chunk    []uint32 // the next clusters to start
-	window   int      // the greatest number of resident blocks
+	window   int      // maximum number of resident blocks
 	resident []*CTA
 	warps    []*Warp // of the resident blocks, in the order of turns
-	sinceEnd uint64  // cost since a block finished or the window grew
+	sinceEnd uint64  // cost since the last block finished or the window grew
 	spent    uint64  // total cost of the launch
 	stuck    bool    // a block can never finish
 	deadline uint64  // clock at which a grid with a stuck block ends
@@ -63,10 +63,10 @@ type schedule struct {
 	Spin     spin
 	passes   Passes
 	turned   uint64 // number of turns, if their lengths vary
-	arrives  bool   // the turn of a warp has ended before a release (see GivesWay)
+	arrives  bool   // the turn of a warp has ended before a release: see GivesWay
 
 	changes []uint64 // PCT: clock values at which the running warp loses its priority
-	lowest  uint64   // PCT: the next priority, below all others
+	lowest  uint64   // PCT: the next priority to assign, below all others
 }
 
 func (s *schedule) init(r *Run) {
@@ -80,10 +80,10 @@ func (s *schedule) init(r *Run) {
 	}
 	s.window = max(windowBlocks, min(threads, windowBytes/(perThread+1))/perBlock)
 	if r.Image.Cancels {
-		s.window = windowBlocks // leaves blocks to cancel
+		s.window = windowBlocks // so that there are blocks left to cancel
 	}
 	if r.Launch.Cooperative {
-		s.window = math.MaxInt32 // all blocks; Check bounds their number
+		s.window = math.MaxInt32 // all blocks, whose number Check limits
 	}
 	s.lowest = firstLowest
 	s.Spin.first = cmp.Or(r.Launch.SpinFirst, spinFirst)
@@ -95,7 +95,7 @@ func (s *schedule) init(r *Run) {
 	}
 }
 
-// Loop runs the grid to its end.
+// Loop runs the grid until it ends.
 func (r *Run) Loop() error {
 	s := &r.Sched
 	for {
@@ -148,7 +148,7 @@ func (r *Run) interrupted(err error) error {
 	return err
 }
 
-// admit starts blocks while there is room in the window.
+// admit starts blocks while the window has room.
 func (r *Run) admit() {
 	s := &r.Sched
 	for len(s.resident) < s.window && s.started < s.blocks {
@@ -165,8 +165,8 @@ func (r *Run) admit() {
 	}
 }
 
-// nextCluster returns the next cluster to start, usually of one block: in order, or with a seed shuffled in groups of
-// 256.
+// nextCluster returns the next cluster to start, usually of one block. Clusters start in order, or, with a seed,
+// shuffled in groups of 256.
 func (r *Run) nextCluster() uint32 {
 	s := &r.Sched
 	size := r.Launch.ClusterShape().Count()
@@ -192,8 +192,8 @@ func (r *Run) nextCluster() uint32 {
 	return b
 }
 
-// round gives each warp that can step a turn (with PCT only the one of the highest priority), and says whether there
-// was one.
+// round gives each warp that can step a turn. With PCT, only the warp with the highest priority gets one. ran reports
+// whether there was a turn.
 func (r *Run) round() (ran bool, err error) {
 	s := &r.Sched
 	if r.Launch.Schedule == PCT {
@@ -207,7 +207,7 @@ func (r *Run) round() (ran bool, err error) {
 	}
 	for i := 0; i < len(s.warps); {
 		j := i + 1
-		if r.Launch.Seed == 0 { // the warps of a block follow each other
+		if r.Launch.Seed == 0 { // the warps of a block have adjacent turns
 			j = i + len(s.warps[i].CTA.Warps)
 		}
 		if err := r.passesOf(s.warps[i:j], &ran); err != nil {
@@ -218,7 +218,7 @@ func (r *Run) round() (ran bool, err error) {
 	return ran, nil
 }
 
-// passesOf gives some warps of a block a turn, and all of the block as many as Passes allows.
+// passesOf gives some warps of a block a turn, and, if the seed is 0, as many more turns as Passes allows.
 func (r *Run) passesOf(warps []*Warp, ran *bool) error {
 	s, c := &r.Sched, warps[0].CTA
 	s.arrives = false
@@ -232,22 +232,22 @@ func (r *Run) passesOf(warps []*Warp, ran *bool) error {
 	}
 }
 
-// startsApart reports whether a block may start when the turn of the block before it is over: no block depends on
+// startsApart reports whether a block may start after the turn of the block before it, because no block depends on
 // whether a later one is resident.
 func (r *Run) startsApart() bool {
 	l := r.Launch
 	return !l.Together && l.Seed == 0 && l.Schedule == Fair && !l.Cooperative && !r.Image.Cancels && l.ClusterShape().Count() == 1
 }
 
-// roundApart does what admit, round and retire do, in the same order for each block, but starts a block right before its
-// first turn. Most blocks end in that turn, and the next one takes their place in memory, which the cache holds.
+// roundApart does the same as admit, round and retire, in the same order for each block, but starts a block just before
+// its first turn. Most blocks end in that turn. The next block then reuses their memory, which is in the cache.
 func (r *Run) roundApart() (ran bool, err error) {
 	s := &r.Sched
 	room := s.window - len(s.resident)
 	if len(s.resident) > 0 {
 		ran, err = r.round()
 	}
-	for ; room > 0 && s.started < s.blocks; room-- { // after an error too: it is reported with all blocks of the window
+	for ; room > 0 && s.started < s.blocks; room-- { // also after an error, which is reported with all blocks of the window
 		c := r.single(r.nextCluster())
 		if err == nil {
 			err = r.passesOf(c.Warps, &ran)
@@ -262,7 +262,7 @@ func (r *Run) roundApart() (ran bool, err error) {
 	return ran, err
 }
 
-// ended counts a block that has finished, and removes it.
+// ended counts and removes a block that has finished.
 func (r *Run) ended(c *CTA) {
 	r.Stats.Blocks++
 	r.Sched.sinceEnd = 0
@@ -277,7 +277,7 @@ func (r *Run) leaves(c *CTA) {
 	}
 }
 
-// Passes counts how often the warps of a block have their turns (barrierTurns).
+// Passes limits how many turns in succession the warps of a block have (barrierTurns).
 type Passes struct {
 	left   int    // number of passes that may follow
 	before uint64 // CTA.Completed at the beginning of the current pass
@@ -285,8 +285,8 @@ type Passes struct {
 
 func (p *Passes) begin(c *CTA) { p.left, p.before = barrierTurns-1, c.Completed }
 
-// Again begins another pass. It returns false if the current pass was the last: it has completed no barrier, or there
-// have been enough.
+// Again begins another pass. It returns false if there is none: the current pass has completed no barrier, or the limit
+// is reached.
 func (p *Passes) Again(c *CTA) bool {
 	if p.left == 0 || c.Completed == p.before {
 		return false
@@ -333,7 +333,7 @@ func (r *Run) turns(warps []*Warp, ran *bool) error {
 	return nil
 }
 
-// roundPCT runs the warp of the highest priority for some time.
+// roundPCT gives the warp with the highest priority a turn.
 func (r *Run) roundPCT() (ran bool, err error) {
 	s := &r.Sched
 	var top *Warp
@@ -352,7 +352,7 @@ func (r *Run) roundPCT() (ran bool, err error) {
 		}
 	}
 	before := top.Time
-	// The cost counts polls higher than the clock does, so a turn can end before its change point. The demotion is then
+	// The cost counts polls more than the clock does, so a turn can end before its change point. The demotion is then
 	// early.
 	r.turn(top, n)
 	if top.Time-before >= n {
@@ -368,7 +368,7 @@ func (r *Run) roundPCT() (ran bool, err error) {
 	return true, nil
 }
 
-// turn runs w until its cost is n, it cannot step, or the run ends.
+// turn runs w until its cost is n, w cannot step, or the run ends.
 func (r *Run) turn(w *Warp, n uint64) {
 	from := w.Time
 	if max := r.Launch.MaxSteps; max != 0 {
@@ -380,7 +380,7 @@ func (r *Run) turn(w *Warp, n uint64) {
 	r.Spent(w.Time - from)
 }
 
-// Count counts the steps of warps and lanes in turns of the same cost.
+// Count counts steps of warps and lanes. Each step of a warp costs 1.
 func (r *Run) Count(warps, lanes uint64) {
 	r.Clock += warps
 	r.Stats.Warps += warps
@@ -398,15 +398,15 @@ func (r *Run) Spent(cost uint64) {
 	}
 }
 
-// GivesWay reports whether the turn of a warp ends before a strong access: because its time has passed, or so that
-// others go first. What others do between two strong accesses determines the result of the second. Before other
-// accesses the order matters only if there is a race.
+// GivesWay reports whether the turn of a warp ends before a strong access: because its time has passed, or to let other
+// warps run first. The operations of others between two strong accesses determine the result of the second. Before
+// other accesses the order matters only if there is a race.
 //
 // In a cooperative launch a turn ends before each release operation, such as an arrival at a grid barrier. All blocks
-// then see that they may leave the barrier before any of them arrives at the next one. Without this, a block that sees
-// the second arrival would also have synchronised with what was done between the two, and a missing barrier between
-// these would never show. Each warp does so at most separations times: turns that always end at the same places may
-// keep a warp from a lock for ever, if the lock is free only within the turns of another warp.
+// then see that they may leave the barrier before any of them arrives at the next one. Otherwise, a block that sees the
+// second arrival would also have synchronised with the operations between the two arrivals, and a missing barrier
+// between these would never be found. Each warp's turns end this way at most separations times: turns that always end
+// at the same places may keep a warp from a lock forever, if the lock is free only within the turns of another warp.
 func (r *Run) GivesWay(w *Warp, end uint64, in *loader.Instr) bool {
 	switch {
 	case r.separates():
@@ -424,7 +424,7 @@ func (r *Run) GivesWay(w *Warp, end uint64, in *loader.Instr) bool {
 	return w.Over
 }
 
-// Yields reports whether turns may end before strong accesses: in all schedules except plain round robin.
+// Yields reports whether turns may end before strong accesses. They may in all schedules except plain round robin.
 func (r *Run) Yields() bool {
 	return r.Launch.Seed != 0 || r.Launch.Schedule == Contended || r.Launch.Schedule == PCT || r.separates()
 }
@@ -480,7 +480,7 @@ func (c *CTA) runnable() bool {
 	return false
 }
 
-// widen enlarges the window if the resident blocks seem to wait for others.
+// widen enlarges the window if the resident blocks may wait for others.
 func (r *Run) widen() {
 	s := &r.Sched
 	if s.started == s.blocks || s.sinceEnd < growPolling {

@@ -2,7 +2,8 @@ package engine
 
 import "testing"
 
-// TestSpinWatches: a launch is watched at clocks that grow by half, and no sooner than at first.
+// TestSpinWatches checks that the clock grows by half between two watches of a launch, and that the first is not too
+// early.
 func TestSpinWatches(t *testing.T) {
 	p := spin{first: 100, Phase: spinWatch, warps: []spinning{{}}, blocks: []arrivals{{}}}
 	for _, c := range [][2]uint64{{0, 100}, {100, 200}, {199, 299}, {200, 300}, {202, 303}, {1000, 1500}} {

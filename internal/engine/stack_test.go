@@ -7,7 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// TestStackFits: 8192 calls, and 512 KB of local memory, of which each frame begins at a multiple of 32 bytes.
+// TestStackFits checks the limits of the stack: 8192 calls, and 512 KB of local memory. Each frame begins at a multiple
+// of 32 bytes.
 func TestStackFits(t *testing.T) {
 	for _, c := range []struct {
 		depth, localAt int32

@@ -100,7 +100,7 @@ func (w *Warp) guarded(in *loader.Instr) uint32 {
 	return on
 }
 
-// note records where lanes that part at in meet again, for warps in lockstep.
+// note records where lanes that diverge at in reconverge, for warps in lockstep.
 func (w *Warp) note(in *loader.Instr) {
 	ln := &w.lanes[w.lead]
 	w.At = Split{Place: ln.place(), depth: ln.depth, pc: ln.pc + 1}

@@ -122,7 +122,7 @@ type fetch struct {
 	n     int // number of taps so far
 }
 
-// do gives the four channels, or for tld4 one channel of four elements.
+// do returns the four channels, or for tld4 one channel of four elements.
 func (f *fetch) do(out *[4]uint32) {
 	t, x := f.t, f.in.Texel
 	layer, k := int64(0), 0
@@ -230,7 +230,7 @@ func (f *fetch) level(t *descriptor.Texture, at [3]float64, layer int64, out *[4
 	}
 }
 
-// filter gives the weighted mean of the elements around a point.
+// filter returns the weighted mean of the elements around a point.
 func (f *fetch) filter(axes *[3]descriptor.Axis, out *[4]uint32) {
 	var sum [4]float64
 	var element [4]uint32

@@ -257,7 +257,7 @@ func (t *Threads) Resume(n int, s State, value uint64, reads ...int) (State, Req
 	return t.run(w, i, pending, again)
 }
 
-// Register gives the value of a register of the kernel, one of ThreadOptions.Registers, in a state of thread n.
+// Register returns the value of a register of the kernel, one of ThreadOptions.Registers, in a state of thread n.
 func (t *Threads) Register(n int, s State, slot int32) uint64 {
 	w, i := t.lane(n)
 	t.decode(&w.lanes[i], s)

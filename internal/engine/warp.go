@@ -22,8 +22,8 @@ const (
 
 // Warp is a warp of a resident block. Of its lanes that can step, one group runs: lanes at one instruction of one call
 // stack. It is the group that is deepest in calls, and among these the one with the smallest rank (Func.Rank). Lanes
-// that are behind thus run first, so that diverged lanes reconverge at the earliest point. A group that has waited for
-// long gets a slice of its own, so that spinning lanes cannot block a lane that they wait for.
+// that have come less far thus run first, so that diverged lanes reconverge at the earliest point. A group that has
+// waited for long gets a slice of its own, so that spinning lanes cannot block a lane that they wait for.
 type Warp struct {
 	CTA    *CTA
 	Number uint32 // event.Event.Warp
@@ -63,7 +63,7 @@ type Warp struct {
 
 	// Lockstep only.
 	Splits []Split
-	At     Split  // the position of the last step, and where lanes that part there meet again
+	At     Split  // the position of the last step, and where lanes that diverge there reconverge
 	parted uint64 // number of splits so far
 
 	// Fields that most warps never use are last, away from what each turn uses.

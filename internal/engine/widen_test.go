@@ -11,7 +11,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// TestWiden: the window grows when no block has ended while the warps that can step ran so much each.
+// TestWiden checks that the window grows if no block has ended while each warp that can step has run for a certain
+// cost.
 func TestWiden(t *testing.T) {
 	polls, reads, writes := &Warp{Ready: 1, Polls: 3}, &Warp{Ready: 1}, &Warp{Ready: 1, Polls: 1, Writes: 1}
 	waits := &Warp{Live: 1} // cannot step
@@ -56,7 +57,7 @@ func TestWiden(t *testing.T) {
 	}
 }
 
-// TestNextBlock: blocks start in their order, or with a seed shuffled by 256, each of them once.
+// TestNextBlock checks that each block starts once: in order, or with a seed shuffled in groups of 256.
 func TestNextBlock(t *testing.T) {
 	for _, seed := range []uint64{0, 1, 2} {
 		const blocks = 600
@@ -79,7 +80,8 @@ func TestNextBlock(t *testing.T) {
 	}
 }
 
-// TestWindow: 8192 threads are resident at first, fewer where their stacks would take more than 256 MB, and at least four blocks.
+// TestWindow checks that 8192 threads are resident at first, fewer if their stacks would exceed 256 MB, and at least
+// four blocks.
 func TestWindow(t *testing.T) {
 	mod, err := ptx.Parse("test.ptx", `.version 8.0
 .target sm_80
@@ -117,7 +119,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestPolls: a step that may be a poll counts as many.
+// TestPolls checks that a step that may be a poll counts as several steps.
 func TestPolls(t *testing.T) {
 	w, v := &Warp{Regroup: true}, &Warp{Time: 1, Strain: 1}
 	w.moved(nil, pollCost)

@@ -445,7 +445,7 @@ const MaxDevices = 64
 const PeerShift = 24
 
 // TensorBase is the address, within the addresses of shared memory, at which the tensor memory of a block begins.
-// TensorWord gives the address of a word of a lane and a column.
+// TensorWord returns the address of a word of a lane and a column.
 const TensorBase = 1 << 18
 
 // The lanes and columns of tensor memory.

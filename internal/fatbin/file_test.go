@@ -18,7 +18,7 @@ type section struct {
 	data  []byte
 }
 
-// makeELF makes an ELF file of sections and nothing else.
+// makeELF makes an ELF file that has only sections.
 func makeELF(typ elf.Type, machine elf.Machine, sections ...section) []byte {
 	const headSize, entrySize = 64, 64
 	names := []byte{0}
@@ -205,7 +205,8 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// TestHostileELF gives files whose headers say what the file does not hold: an error each, soon and in little memory.
+// TestHostileELF gives files whose headers describe data that the file does not have. Each must be an error, soon and
+// with little memory.
 func TestHostileELF(t *testing.T) {
 	const sectionTable = 40 // e_shoff in the header
 	le := binary.LittleEndian
@@ -244,7 +245,7 @@ func TestHostileELF(t *testing.T) {
 	}
 }
 
-// TestLacks: a program that is linked with a library of machine code is refused by that library's name.
+// TestLacks checks that a program linked with a library of machine code is refused, with the library's name.
 func TestLacks(t *testing.T) {
 	for name, lacking := range map[string]bool{"libcufft.so.12": true, "libcublasLt.so.13": true, "libcudnn.so.9": true, "libcublas.so.13": false,
 		"libcurand.so.10": false, "libcudart.so.13": false, "libm.so.6": false} {

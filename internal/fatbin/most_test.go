@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMaxPTX: the bound on a module is what the least of the machine's memories has room for.
+// TestMaxPTX checks that the maximum size of a module is what the smallest of the machine's memories has room for.
 func TestMaxPTX(t *testing.T) {
 	const meminfo, group = "/proc/meminfo", "/sys/fs/cgroup/memory.max"
 	for _, c := range []struct {

@@ -193,7 +193,7 @@ func (p *parser) describe(head []byte, pos int64) (Entry, error) {
 }
 
 // packed reads the entries that nvcc's -concat has compressed together. Their headers follow each other in the
-// container's own header, behind a count and the length of the list, including these two words. In place of the header
+// container's own header, after a count and the length of the list, including these two words. In place of the header
 // size of an ordinary entry they have the offset of their payload in raw, the unpacked payload of the container.
 func (p *parser) packed(head, raw []byte, pos int64) error {
 	le := binary.LittleEndian

@@ -85,7 +85,7 @@ func build(entries ...[]byte) []byte {
 	return append(b, body...)
 }
 
-// entry makes one with a header of the least size.
+// entry makes an entry with a header of the minimum size.
 func entry(kind Kind, arch int, flags uint64, packed, raw int, payload []byte) []byte {
 	le := binary.LittleEndian
 	h := make([]byte, entryHeaderSize)
@@ -248,7 +248,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestBuiltFor tells which device a program was built for: the newest whose code is executed.
+// TestBuiltFor checks for which device a program was built: the newest device whose code is executed.
 func TestBuiltFor(t *testing.T) {
 	for _, c := range []struct {
 		have []Entry

@@ -60,7 +60,7 @@ func (c *Code) diverge(f *isa.Func) {
 }
 
 // returns reports whether a branch is an early exit of threads: one of its sides has no instruction except jumps before
-// the end of the kernel, where the sides meet.
+// the end of the kernel, where the sides join.
 func returns(f *isa.Func, branch int) bool {
 	join := int(f.IPDom[branch])
 	if join < 0 || f.Insts[join].Class != isa.Exit && !(f.Entry && f.Insts[join].Class == isa.Ret) {

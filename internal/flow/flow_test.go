@@ -245,7 +245,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestStored holds a description that was written and read to be the same.
+// TestStored checks that a description that is written and read is the same.
 func TestStored(t *testing.T) {
 	for _, s := range shapes {
 		c, _ := code(t, s.body)

@@ -18,8 +18,8 @@ const (
 	actionDeviceAtomic
 )
 
-// actionOf is the kind of an access; for an asynchronous copy, that of its access to shared memory. Loads and stores of
-// order relaxed or stronger are atomic, as in detector hirace.
+// actionOf returns the kind of an access. For an asynchronous copy it is that of the access to shared memory. As in
+// detector hirace, loads and stores of order relaxed or stronger are atomic.
 func actionOf(in *isa.Inst) uint64 {
 	switch {
 	case in.Class == isa.Atomic || in.Order >= event.Relaxed:
@@ -33,14 +33,14 @@ func actionOf(in *isa.Inst) uint64 {
 	return actionRead
 }
 
-// described is the description of an access for the device code.
+// described returns the word that describes an access to the device code.
 func described(in *isa.Inst, site int) uint64 {
 	space := map[event.Space]uint64{event.Global: 0, event.Shared: 1, event.Generic: 2}[spaceOf(in)]
 	return uint64(site) | pieceBytes(in)<<32 | actionOf(in)<<40 | space<<42
 }
 
-// checkedAccess checks an access to the address in %@v: that of a lane or, if the lanes access a matrix together, that
-// of the matrix.
+// checkedAccess returns the code that checks an access to the address in %@v. This is the address of a lane or, if the
+// lanes access a matrix together, that of the matrix.
 func checkedAccess(src *ptx.Inst, in *isa.Inst, site int) string {
 	what := fmt.Sprintf("b64 %d", described(in, site))
 	one := call(reserved+"access", "b64 %@v", what)
@@ -61,12 +61,12 @@ func checkedAccess(src *ptx.Inst, in *isa.Inst, site int) string {
 	return ".reg .b64 %@w;\n" + stride + call(reserved+"tile", "b64 %@v", "b64 %@w", fmt.Sprintf("b64 %d", shape), what)
 }
 
-// byFirst makes the first n lanes of a warp execute code.
+// byFirst returns code that only the first n lanes of a warp execute.
 func byFirst(n int, code string) string {
 	return fmt.Sprintf(".reg .b32 %%@l; .reg .pred %%@q; mov.u32 %%@l, %%laneid; setp.ge.u32 %%@q, %%@l, %d;\n@%%@q bra $@others;\n%s$@others:\n", n, code)
 }
 
-// checked is an instruction with the code of HiRace before and after it.
+// checked returns an instruction with the code of HiRace before and after it.
 func checked(src *ptx.Inst, in *isa.Inst, k Kind, site int) string {
 	switch k {
 	case Access:
@@ -78,7 +78,7 @@ func checked(src *ptx.Inst, in *isa.Inst, k Kind, site int) string {
 	case Barrier:
 		id := src.Operands[0]
 		if in.Op != isa.OpSync && in.Op != isa.OpArrive {
-			id = src.Operands[1] // behind the result of bar.red
+			id = src.Operands[1] // after the result of bar.red
 		}
 		s := fmt.Sprintf(".reg .b32 %%@i, %%@w; mov.b32 %%@i, %s;\n", id) + result("%@w", reserved+"arrive", "%@i") + "@op;\n"
 		if in.Op == isa.OpArrive {
@@ -93,11 +93,11 @@ func checked(src *ptx.Inst, in *isa.Inst, k Kind, site int) string {
 	panic(fmt.Sprintf("BUG: %s is checked", src.Op))
 }
 
-// switches are the functions of fencepost.h. They do nothing by themselves; instrumented programs call the device code
-// from them.
+// switches are the functions of fencepost.h. They do nothing in the original program. Instrumented programs call the
+// device code in them.
 var switches = map[string]bool{"fencepost_check_thread": true, "fencepost_check_memory": true}
 
-// handedOn is the body of a function that passes its parameters to the corresponding function of the device code.
+// handedOn returns a function body that passes the parameters to the corresponding function of the device code.
 func handedOn(d *ptx.Func) string {
 	var b strings.Builder
 	var args []string
@@ -109,13 +109,13 @@ func handedOn(d *ptx.Func) string {
 	return b.String() + call(strings.Replace(d.Name, "fencepost_", reserved, 1), args...) + "ret;\n"
 }
 
-// entered is a call preceded by code that passes the number of the call's site to the device code.
+// entered returns a call, preceded by code that passes the number of the call's site to the device code.
 func entered(src *ptx.Inst, site int) string {
 	return ".reg .b32 %@c;\n{\n" + guarded(src, result("%@c", reserved+"enter", fmt.Sprint(site))) + "}\n@op;\n{\n" +
 		guarded(src, call(reserved+"leave", "b32 %@c")) + "}\n"
 }
 
-// result calls a function with one argument and a result, each of 32 bits.
+// result returns a call of a function with one argument and a result, each of 32 bits.
 func result(to, name, value string) string {
 	return fmt.Sprintf("{ .param .b32 @r; .param .b32 @0; st.param.b32 [@0], %s; call (@r), %s, (@0); ld.param.b32 %s, [@r]; }\n", value, name, to)
 }

@@ -10,7 +10,8 @@ import (
 // matrixRow is the number of bytes that a lane reads for ldmatrix.
 const matrixRow = 16
 
-// pieceBytes is the number of bytes that a lane accesses at once; for an asynchronous copy, the number that it writes.
+// pieceBytes returns the number of bytes that a lane accesses at a time. For an asynchronous copy it is the number that
+// the lane writes.
 func pieceBytes(in *isa.Inst) uint64 {
 	switch in.Class {
 	case isa.Matrix:
@@ -21,20 +22,20 @@ func pieceBytes(in *isa.Inst) uint64 {
 	return uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
 }
 
-// copied is the part of an asynchronous copy that a lane has logged before it issues the copy.
+// copied is what a lane has logged about an asynchronous copy before it issues the copy.
 type copied struct {
-	partly   bool   // it reads size bytes, fewer than it writes
-	size, to uint64 // to: an address in shared memory
+	partly   bool   // it reads size bytes, which are fewer than it writes
+	size, to uint64 // to is an address in shared memory
 }
 
 // copy makes the events of asynchronous copies that lanes issue. The reads are in pieces whose sizes are powers of two,
-// the largest first; the writes follow. A copy with invalid addresses copies nothing.
+// the largest first. The writes follow. A copy with invalid addresses makes no events.
 func (e *Events) copy(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	size := uint64(in.Type.Size())
 	v := event.Event{Warp: r.Warp, Place: place, Order: in.Order, Scope: in.Scope, Kind: event.Load, Flags: event.FlagRead | event.FlagAsync, Space: event.Global}
 	to := &Record{Warp: r.Warp}
 	from := &Record{Warp: r.Warp, Values: r.Values}
-	var sizes [5]uint32 // by size, as powers of two from 1 on: the lanes that read that many bytes
+	var sizes [5]uint32 // by size, as powers of two from 1 on: the lanes that read a piece of that size
 	for m := lanes; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		x := w.copies[l]
@@ -68,8 +69,8 @@ func (e *Events) copy(r *Record, in *isa.Inst, w *warpState, lanes, place uint32
 	}
 }
 
-// tile makes the events of a matrix that lanes load or store together, piece by piece. The manual does not say which
-// lane accesses which piece. The event assigns the pieces as the emulator does.
+// tile makes the events of a matrix that lanes load or store together, piece by piece. The PTX manual does not define
+// which lane accesses which piece. The events assign the pieces as the emulator does.
 func (e *Events) tile(r *Record, in *isa.Inst, w *warpState, lanes uint32, v event.Event) {
 	t := in.Tiles
 	v.Kind, v.Flags, v.Size = event.Load, event.FlagRead, uint8(t.Piece)
@@ -93,7 +94,7 @@ func (e *Events) tile(r *Record, in *isa.Inst, w *warpState, lanes uint32, v eve
 	}
 }
 
-// copyWait makes the events of waits for groups of copies, one event for the lanes with equal numbers of groups.
+// copyWait makes the events of waits for groups of copies: one event for all lanes with the same number of groups.
 func (e *Events) copyWait(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
 	if in.Op == isa.OpWaitAll {
 		e.sync(event.Event{Kind: event.CopyCommit, Warp: w.number, Mask: lanes, Place: place})

@@ -27,7 +27,7 @@ var benchmarks = []string{"norace/bitonic", "norace/histogram", "norace/histogra
 	"norace/reduce_shuffle", "norace/scan", "norace/stencil", "norace/transpose", "scopedapps/colouring", "scopedapps/connectivity",
 	"scopedapps/convolution", "scopedapps/matmul", "scopedapps/reduction", "scopedapps/rule110"}
 
-// counter counts what launches execute.
+// counter counts the instructions that launches execute.
 type counter struct {
 	engine.Engine
 	lanes uint64
@@ -39,7 +39,7 @@ func (c *counter) Run(ctx context.Context, l *engine.Launch) (engine.Stats, erro
 	return s, err
 }
 
-// executed is how many instructions the threads of a program execute, of which o says how it runs.
+// executed returns how many instructions the threads of a program execute if it is run with o.
 func executed(t *testing.T, p *corpus.Program, o session.Options) float64 {
 	t.Helper()
 	c := &counter{Engine: engine.NewRef()}
@@ -72,7 +72,8 @@ func costRow(t *testing.T, p *corpus.Program) string {
 		static(instrument.Options{Mode: instrument.HiRace}), bare, executed(t, p, logged)/bare, executed(t, p, pruned)/bare, executed(t, p, checked)/bare)
 }
 
-// TestCosts wants of docs/gpu.md what instrumented programs cost, of one in four where tests may not take long.
+// TestCosts compares docs/gpu.md with the costs of instrumented programs: of all in long mode, otherwise of one in
+// four.
 func TestCosts(t *testing.T) {
 	if testing.Short() && !*update {
 		t.Skip("it counts whole programs")
@@ -108,7 +109,7 @@ func TestCosts(t *testing.T) {
 
 const gpuPage = "../../docs/gpu.md"
 
-// section returns a part of docs/gpu.md between two comments, and what is before and after it.
+// section returns the part of docs/gpu.md between two comments, and the text before and after it.
 func section(t *testing.T, name string) (before, part, after string) {
 	t.Helper()
 	doc, err := os.ReadFile(gpuPage)
@@ -124,7 +125,7 @@ func section(t *testing.T, name string) (before, part, after string) {
 	return before + begin, part, end + after
 }
 
-// requireSection wants a part of docs/gpu.md, or writes it.
+// requireSection compares a part of docs/gpu.md with the expected text, or writes the part.
 func requireSection(t *testing.T, name, want string) {
 	t.Helper()
 	before, got, after := section(t, name)

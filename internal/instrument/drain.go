@@ -23,39 +23,39 @@ const (
 	headBytes  = 64
 	logBytes   = headBytes + blockLocks*lockBytes
 
-	scatteredSlots = 4 // slots of 32 addresses, or of 32 values
+	scatteredSlots = 4 // slots for 32 addresses, or for 32 values
 )
 
 // Flags of a record.
 const (
-	recordGeneric   = 1 // the access is generic; its lanes in the record access global memory
-	recordShared    = 2 // the same for shared memory
+	recordGeneric   = 1 // the access is generic; the lanes in the record access global memory
+	recordShared    = 2 // likewise; they access shared memory
 	recordScattered = 4
-	recordStores    = 8 // the stored values are present
+	recordStores    = 8 // the record has the stored values
 	recordDataApart = 16
 )
 
-// Shape is the size of a log.
+// Shape describes the size of a log.
 type Shape struct {
-	Queues int    // blocks are distributed over them; section 5.5.2 found 1.1 to 1.5 for each multiprocessor best
-	Slots  uint64 // in each queue, of 64 bytes: a power of two, at least 16
+	Queues int    // blocks are distributed over the queues; by section 5.5.2, 1.1 to 1.5 queues for each multiprocessor are best
+	Slots  uint64 // in each queue, of 64 bytes each; a power of two, at least 16
 }
 
-// Bytes is the size of a log in memory.
+// Bytes returns the size of a log in memory.
 func (s Shape) Bytes() uint64 { return logBytes + uint64(s.Queues)*(queueBytes+s.Slots*slotBytes) }
 
-// Format writes an empty log to mem, of Shape.Bytes bytes, whose address on the device is addr.
+// Format writes an empty log to mem, which has Shape.Bytes bytes. addr is the address of mem on the device.
 func (s Shape) Format(mem []byte, addr uint64) {
 	if s.Queues < 1 || s.Slots < 1+2*scatteredSlots || s.Slots&(s.Slots-1) != 0 {
 		panic(fmt.Sprintf("BUG: a log of %d queues of %d slots", s.Queues, s.Slots))
 	}
-	clear(mem[:logBytes+s.Queues*queueBytes]) // unwritten slots are never read
+	clear(mem[:logBytes+s.Queues*queueBytes]) // slots are not cleared, because only written ones are read
 	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes, blockLocks, addr + headBytes} {
 		binary.LittleEndian.PutUint64(mem[8*i:], v)
 	}
 }
 
-// Wrapped reports whether slots of a log were written more than once.
+// Wrapped reports whether slots of a log were reused.
 func (s Shape) Wrapped(mem []byte) bool {
 	for q := range s.Queues {
 		if binary.LittleEndian.Uint64(mem[logBytes+q*queueBytes:]) > s.Slots {
@@ -65,13 +65,13 @@ func (s Shape) Wrapped(mem []byte) bool {
 	return false
 }
 
-// Record is a record in the form in which the host reads it.
+// Record is a record as the host reads it.
 type Record struct {
 	Stamp  uint64
 	Warp   uint32
 	Site   uint32
 	Lanes  uint32
-	Failed uint32 // of Lanes: those whose compare-and-swap failed
+	Failed uint32 // those of Lanes whose compare-and-swap failed
 	Flags  uint32
 	Values [32]uint64 // by lane
 	Data   [32]uint64 // by lane: the stored value, or its last 8 bytes
@@ -81,20 +81,20 @@ type Record struct {
 type Reader struct {
 	shape Shape
 	mem   []byte
-	early map[uint64]*Record // records read before their turn
+	early map[uint64]*Record // by stamp: records that were read before their turn
 	next  uint64             // the stamp of the next record
 }
 
 // index is an index of a queue, which the device and the host write.
 func index(b []byte) *uint64 { return (*uint64)(unsafe.Pointer(&b[0])) }
 
-// NewReader reads a log that Format has written to mem, whose address is a multiple of 8.
+// NewReader returns a reader of the log that Format has written to mem. The address of mem must be a multiple of 8.
 func NewReader(s Shape, mem []byte) *Reader {
 	return &Reader{shape: s, mem: mem, early: map[uint64]*Record{}}
 }
 
-// Drain empties the queues and calls f with the records that are next in the order of stamps. It reports whether the
-// queues held any.
+// Drain empties the queues. It calls f for each record whose predecessors by stamp have all been read. It reports
+// whether the queues had any records.
 func (r *Reader) Drain(f func(*Record)) bool {
 	any := false
 	for q := range r.shape.Queues {
@@ -107,7 +107,7 @@ func (r *Reader) Drain(f func(*Record)) bool {
 			r.early[rec.Stamp] = rec
 			read += n
 		}
-		atomic.StoreUint64(index(head[16:]), read) // slots that were read may be written again
+		atomic.StoreUint64(index(head[16:]), read) // the device may reuse the slots that were read
 	}
 	for {
 		rec := r.early[r.next]
@@ -120,8 +120,8 @@ func (r *Reader) Drain(f func(*Record)) bool {
 	}
 }
 
-// Lost is the number of records that cannot be ordered because one before them is missing. Only a kernel that was
-// aborted leaves any.
+// Lost returns the number of records that cannot be ordered because a record before them is missing. There are none
+// unless the kernel was aborted.
 func (r *Reader) Lost() int { return len(r.early) }
 
 // record reads the record at an index, and returns its number of slots.
@@ -153,18 +153,18 @@ func (r *Reader) record(slots []byte, at uint64) (*Record, uint64) {
 	return rec, n
 }
 
-// Launch is the description of a launch from which its events are made.
+// Launch describes a launch whose events are made from records.
 type Launch struct {
 	event.Launch
 	Kernel *isa.Func // of the original module
 	Sites  []Site
-	// Enter returns the base of the places of a call: the place of instruction 0 of callee, called at place caller (0:
-	// by the host).
+	// Enter returns the base of the places of a call: the place of instruction 0 of callee, called at place caller.
+	// caller is 0 if the host calls.
 	Enter func(caller uint32, callee *isa.Func) uint32
-	// Elements are the accesses that mean a part of the word that they access; nil where there are none.
+	// Elements are the accesses to words that touch only a part of the word. It is nil if there are none.
 	Elements *opt.Placed
-	// Global says whether an access of size bytes to global memory takes place, and Shared the same of shared memory: one that does not is a
-	// fault that the device tells of.
+	// Global and Shared report whether an access of size bytes to global or to shared memory takes place. If it does
+	// not, it is a fault that the device reports.
 	Global, Shared func(in *isa.Inst, addr, size uint64) bool
 	// Outside, if not nil, is called for each access of a lane to global memory that does not take place. It is for
 	// devices that do not report such accesses.
@@ -173,14 +173,14 @@ type Launch struct {
 	Sink    event.Sink
 }
 
-// Events makes the events of one launch from its records. They are the events of an emulator that executes the original
-// program, except for values. Records must come in the order of stamps.
+// Events makes the events of one launch from its records. Except for values, they are the events of an emulator that
+// executes the original program. Records must come in the order of stamps.
 type Events struct {
 	l      *Launch
 	batch  event.Batch
 	warps  map[uint32]*warpState
 	blocks map[uint32]*blockState
-	off    spans // switched off in global memory
+	off    spans // global memory that is switched off
 	bases  map[base]uint32
 }
 
@@ -190,34 +190,34 @@ type base struct {
 	callee *isa.Func
 }
 
-// warpState is the state of a warp, as far as its records show it.
+// warpState is the state of a warp that follows from its records.
 type warpState struct {
 	number  uint32
 	live    uint32
-	parted  bool // not all live lanes were in the last record
+	parted  bool // the last record did not have all live lanes
 	calls   [32][]uint32
-	waits   [32]uint32  // member masks of the lanes that wait at bar.warp.sync; 0: none
+	waits   [32]uint32  // member masks of the lanes that wait at bar.warp.sync; 0 for none
 	places  [32]uint32  // the places of these waits
-	off     uint32      // lanes whose accesses are not checked
-	memory  [32]memory  // the memory that they are switching
-	copies  [32]copied  // the pending descriptions of their copies
-	stride  [32]uint64  // of the matrix that they are about to access
+	off     uint32      // lanes whose accesses are switched off
+	memory  [32]memory  // memory that the lanes are switching on or off
+	copies  [32]copied  // what the lanes have logged of their next copies
+	stride  [32]uint64  // stride of the matrix that they are about to access
 	stored  [32]stored  // the values of the store that they are about to execute
 	operand [32]operand // of the mbarrier operation that they are about to execute
 
-	// aligned are the addresses that the lanes aligned last, by the number of the instruction that did (opt.Placed).
+	// aligned has the addresses that the lanes aligned last, by the instruction that aligned them (opt.Placed).
 	aligned map[aligned]*[32]uint64
 }
 
-// aligned names an instruction that aligns addresses (opt.Placed), in a call of a depth.
+// aligned identifies an instruction that aligns addresses (opt.Placed), at some depth of calls.
 type aligned struct{ number, depth int }
 
-// alignedIn returns it for lanes with one call stack, in the call that is level above their own.
+// alignedIn returns the instruction for lanes with the same call stack, in the call level levels above theirs.
 func (w *warpState) alignedIn(number, level int, lanes uint32) aligned {
 	return aligned{number, len(w.calls[bits.TrailingZeros32(lanes)&31]) - level}
 }
 
-// stored is the part of a store that a lane has logged so far.
+// stored is what a lane has logged so far about a store.
 type stored struct {
 	words [4]uint64
 	n     uint8
@@ -228,7 +228,7 @@ func (s *stored) add(word uint64) {
 	s.n++
 }
 
-// memory is the part that a lane has logged so far of a range of memory that it switches.
+// memory is what a lane has logged so far about memory that it switches on or off.
 type memory struct {
 	known, shared bool
 	span
@@ -236,15 +236,15 @@ type memory struct {
 
 // blockState is the state of the barriers of a block.
 type blockState struct {
-	live      int   // threads
-	off       spans // switched off in its shared memory
+	live      int   // number of live threads
+	off       spans // shared memory of the block that is switched off
 	barriers  [16]barrierState
 	mbarriers map[uint64]*mbarrier // by address
 }
 
 type barrierState struct {
-	threads uint32 // number requested; 0: all
-	count   int    // arrivals
+	threads uint32 // the requested number; 0 for all threads
+	count   int    // number of arrivals
 	got     map[uint32]uint32
 }
 
@@ -313,13 +313,13 @@ func (e *Events) block(w *warpState) *blockState {
 	return b
 }
 
-// span is memory from an address up to, but excluding, another.
+// span is the memory from one address up to, but excluding, another.
 type span struct{ from, end uint64 }
 
-// spans is memory that is switched off: disjoint, in no order.
+// spans are ranges of memory that are switched off. They are disjoint and unordered.
 type spans []span
 
-// set switches memory on or off.
+// set switches a range of memory on or off.
 func (s spans) set(x span, on bool) (out spans) {
 	for _, y := range s {
 		switch {
@@ -342,7 +342,7 @@ func (s spans) set(x span, on bool) (out spans) {
 	return out
 }
 
-// hold reports whether an access is entirely in memory that is switched off.
+// hold reports whether an access is entirely to memory that is switched off.
 func (s spans) hold(addr, size uint64) bool {
 	return slices.ContainsFunc(s, func(x span) bool { return x.from <= addr && addr+size <= x.end })
 }
@@ -376,8 +376,8 @@ func (e *Events) switched(r *Record, k Kind, w *warpState) {
 	}
 }
 
-// unchecked reports whether accesses of a lane to an address are switched off. Accesses that may order others are never
-// switched off.
+// unchecked reports whether accesses of a lane to an address are switched off. An access that may order others never
+// is.
 func (e *Events) unchecked(in *isa.Inst, w *warpState, lane int, space event.Space, addr, size uint64) bool {
 	if strong(in) {
 		return false
@@ -397,7 +397,7 @@ func (e *Events) Record(r *Record) {
 		return
 	}
 	e.reconverge(w, r.Lanes)
-	for rest := r.Lanes; rest != 0; { // the lanes with one call stack at a time
+	for rest := r.Lanes; rest != 0; { // for each call stack, the lanes with it
 		first := bits.TrailingZeros32(rest)
 		lanes := rest
 		for m := rest; m != 0; m &= m - 1 {
@@ -422,7 +422,7 @@ func (e *Events) reconverge(w *warpState, lanes uint32) {
 	}
 }
 
-// place is the place of a site under a stack of calls.
+// place returns the place of a site under a stack of calls.
 func (e *Events) place(s *Site, calls []uint32) uint32 {
 	caller := uint32(0)
 	if n := len(calls); n > 0 {
@@ -437,7 +437,7 @@ func (e *Events) place(s *Site, calls []uint32) uint32 {
 	return b + uint32(s.Index)
 }
 
-// operation makes the events of an operation of lanes with one call stack.
+// operation makes the events of an operation of lanes with the same call stack.
 func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32) {
 	switch s.Kind {
 	case Access:
@@ -533,7 +533,7 @@ func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32
 	}
 }
 
-// forget drops the state of a block that has ended.
+// forget removes the state of a block that has ended.
 func (e *Events) forget(w *warpState) {
 	per := e.l.WarpsPerBlock()
 	n := w.number / per
@@ -590,8 +590,8 @@ func (e *Events) access(r *Record, in *isa.Inst, w *warpState, lanes, place uint
 	}
 }
 
-// narrow replaces the accesses of lanes by accesses to the elements that they stand for, as the emulator does. If an
-// element is not aligned, or if its address is not known, nothing is changed.
+// narrow replaces the lanes' accesses to words by accesses to their elements, as the emulator does. If an element is
+// not aligned, or its address is unknown, it changes nothing.
 func (e *Events) narrow(r *Record, w *warpState, v *event.Event, lanes uint32) {
 	if e.l.Elements == nil {
 		return
@@ -614,7 +614,7 @@ func (e *Events) narrow(r *Record, w *warpState, v *event.Event, lanes uint32) {
 	v.Size = x.Size
 }
 
-// values adds the stored values to the event, for those lanes that execute the store.
+// values adds the stored values of the lanes that execute the store to the event.
 func (e *Events) values(r *Record, in *isa.Inst, w *warpState, v *event.Event, executes, lanes uint32) {
 	if wanted := e.l.Needs&event.NeedValues != 0 && in.Type.Size() <= 8; wanted && lanes != 0 {
 		v.Flags |= event.FlagValues
@@ -633,8 +633,7 @@ func (e *Events) values(r *Record, in *isa.Inst, w *warpState, v *event.Event, e
 	}
 }
 
-// told returns the lanes of an access that the event is to have: those whose access takes place and is not switched
-// off.
+// told returns the lanes that the event of an access gets: those whose access takes place and is not switched off.
 func (e *Events) told(v *event.Event, in *isa.Inst, w *warpState, at *[32]uint64, lanes uint32) uint32 {
 	size := uint64(v.Size)
 	need, there := event.NeedGlobal, e.l.Global
@@ -657,7 +656,7 @@ func (e *Events) told(v *event.Event, in *isa.Inst, w *warpState, at *[32]uint64
 	return lanes
 }
 
-// lanes makes one event of the lanes.
+// lanes emits one event for all of the lanes.
 func (e *Events) lanes(r *Record, v event.Event, lanes uint32) {
 	if lanes == 0 {
 		return
@@ -683,8 +682,8 @@ func (e *Events) lanes(r *Record, v event.Event, lanes uint32) {
 	e.add(v)
 }
 
-// atomic makes the events of an atomic operation. Lanes whose compare-and-swap failed only read. They get events of
-// their own, ordered so that every lane sees the writes of lower lanes and no others.
+// atomic makes the events of an atomic operation. A lane whose compare-and-swap failed only reads. Such lanes get
+// events of their own, ordered so that every lane sees the writes of all lower lanes and of no others.
 func (e *Events) atomic(r *Record, in *isa.Inst, v event.Event, lanes uint32) {
 	v.RMW = event.OtherRMW
 	wrote := event.FlagRead | event.FlagWrite
@@ -703,7 +702,7 @@ func (e *Events) atomic(r *Record, in *isa.Inst, v event.Event, lanes uint32) {
 	swapped.Flags |= wrote
 	failed.Flags |= wrote &^ event.FlagWrite
 	no := r.Failed & lanes
-	before, after := false, false // a failed lane is below (above) a lane that wrote the same place
+	before, after := false, false // a failed lane is below (above) a lane that wrote the same location
 	for f := no; f != 0; f &= f - 1 {
 		i := bits.TrailingZeros32(f)
 		for m := lanes &^ no; m != 0; m &= m - 1 {
@@ -736,7 +735,7 @@ func (e *Events) atomic(r *Record, in *isa.Inst, v event.Event, lanes uint32) {
 
 // barrier counts arrivals.
 func (e *Events) barrier(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
-	for lanes != 0 { // lanes with one barrier and number of threads at a time
+	for lanes != 0 { // for each barrier and number of threads, the lanes with these
 		value := r.Values[bits.TrailingZeros32(lanes)]
 		same := uint32(0)
 		for m := lanes; m != 0; m &= m - 1 {
@@ -768,8 +767,8 @@ func (e *Events) barrier(r *Record, in *isa.Inst, w *warpState, lanes, place uin
 	}
 }
 
-// complete ends a phase of a barrier when enough threads have arrived. If a number of threads is requested, a warp all
-// of whose live lanes have arrived counts in full.
+// complete ends a phase of a barrier when enough threads have arrived. If a number of threads was requested, a warp
+// whose live lanes have all arrived counts as 32 threads.
 func (e *Events) complete(b *blockState, id int, w *warpState, lanes, place uint32) {
 	bar := &b.barriers[id]
 	if bar.got == nil {
@@ -792,12 +791,12 @@ func (e *Events) complete(b *blockState, id int, w *warpState, lanes, place uint
 	e.sync(event.Event{Kind: event.BarrierDone, Warp: w.number, Mask: lanes, Place: place, Barrier: uint8(id)})
 }
 
-// warpSync records that lanes wait for the others of their member masks.
+// warpSync records that lanes wait for the other lanes of their member masks.
 func (e *Events) warpSync(r *Record, w *warpState, lanes, place uint32) {
 	for m := lanes; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		members := uint32(r.Values[l])
-		if members&(1<<l) == 0 { // a fault: it does not wait
+		if members&(1<<l) == 0 { // a fault: the lane does not wait
 			e.sync(event.Event{Kind: event.WarpSync, Warp: w.number, Mask: 1 << l, Place: place})
 			continue
 		}
@@ -806,7 +805,8 @@ func (e *Events) warpSync(r *Record, w *warpState, lanes, place uint32) {
 	e.warpWaits(w)
 }
 
-// warpWaits emits the events of completed warp barriers: all members that have not exited wait with the same members.
+// warpWaits emits the events of completed warp barriers: all members that have not exited wait with the same member
+// mask.
 func (e *Events) warpWaits(w *warpState) {
 	for l, members := range w.waits {
 		need := members & w.live

@@ -6,15 +6,15 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// ShadowWord says of which location a shadow word of a state in device memory is. Those of bytes are of byte 0 to 3 of the word that they
-// were split from, whichever that is.
+// ShadowWord identifies the location of a shadow word in a state in device memory. The shadow words of bytes belong to
+// the bytes 0 to 3 of the word that was split. The word itself is unknown.
 type ShadowWord struct {
 	Space event.Space
 	Addr  uint64 // for a byte the number of the byte in its word
 	Byte  bool
 }
 
-// ShadowOf finds out what is at an address of a state at addr, which mem holds.
+// ShadowOf returns the location of the shadow word at address at, in a state at addr, whose contents are mem.
 func ShadowOf(mem []byte, addr, at uint64) (w ShadowWord, ok bool) {
 	field := func(i uint64) uint64 { return binary.LittleEndian.Uint64(mem[8*i:]) }
 	in := func(from, n uint64) (uint64, bool) { return (at - from) / 8, from != 0 && at-from < 8*n }

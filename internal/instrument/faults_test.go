@@ -16,14 +16,14 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// checked runs a kernel k(.param .u64 p) that checks itself, with p the address of words words. Its body has that in %rd1, and the number of
-// the thread in its block in %r1 and of the block in %r2.
+// checked runs a kernel k(.param .u64 p) that checks itself. p is the address of words words. In its body, %rd1 is p,
+// %r1 the number of the thread in its block, and %r2 the number of the block.
 func checked(t *testing.T, body string, grid, block, words int, options map[string]string) *report.Report {
 	t.Helper()
 	return judged(t, instrument.HiRace, body, grid, block, words, options, session.Watch{})
 }
 
-// judged is the same in a mode, where detector hirace judges what the program tells.
+// judged does the same in a given mode. In mode log, detector hirace judges the events.
 func judged(t *testing.T, mode instrument.Mode, body string, grid, block, words int, options map[string]string, w session.Watch) *report.Report {
 	t.Helper()
 	text := ".version 7.0\n.target sm_80\n.address_size 64\n.extern .func (.param .b64 q) malloc(.param .b64 r);\n.weak .func fencepost_check_thread(.param .b32 q) { ret; }\n" +
@@ -46,11 +46,11 @@ func judged(t *testing.T, mode instrument.Mode, body string, grid, block, words 
 	return r
 }
 
-// own has each thread of pairs of blocks write a word of its own: x[block/2*1000 + thread].
+// own makes each thread of pairs of blocks write a word of its own: x[block/2*1000 + thread].
 const own = `shr.u32 %r3, %r2, 1; mad.lo.u32 %r3, %r3, 1000, %r1; mul.wide.u32 %rd2, %r3, 4; add.s64 %rd2, %rd1, %rd2;
 st.global.u32 [%rd2], %r2;`
 
-// races returns the races of a report, and how often each was seen.
+// races returns the races of a report, with their counts.
 func races(r *report.Report) (found []string) {
 	for _, f := range r.Findings {
 		found = append(found, fmt.Sprintf("%s %d %d", f.Kind, f.Count, f.Addresses))
@@ -62,12 +62,12 @@ func noted(r *report.Report, what string) bool {
 	return strings.Contains(strings.Join(r.Notes, "\n"), what)
 }
 
-// skipped reports whether a report has that as not checked, which has an exit code of its own.
+// skipped reports whether a report lists something as not checked, which has its own exit code.
 func skipped(r *report.Report, what string) bool {
 	return slices.ContainsFunc(r.Skipped, func(s report.Skipped) bool { return strings.Contains(s.Reason, what) })
 }
 
-// TestManyRaces wants each of 100,000 races counted, though the device keeps one of them in full.
+// TestManyRaces checks that each of 100,000 races is counted, although the device stores only one of them completely.
 func TestManyRaces(t *testing.T) {
 	r := checked(t, own, 200, 1000, 100000, nil)
 	if got := strings.Join(races(r), "; "); got != "unordered 100000 400000" || len(r.Notes) > 0 {
@@ -75,7 +75,7 @@ func TestManyRaces(t *testing.T) {
 	}
 }
 
-// TestTrapped wants what was found before a kernel trapped.
+// TestTrapped checks that findings made before a kernel trapped are reported.
 func TestTrapped(t *testing.T) {
 	r := checked(t, own+"\nsetp.eq.u32 %p1, %r2, 3; @%p1 trap;", 4, 1000, 2000, nil)
 	if got := strings.Join(races(r), "; "); !strings.Contains(got, "unordered") || !strings.Contains(got, "trap") {
@@ -83,7 +83,8 @@ func TestTrapped(t *testing.T) {
 	}
 }
 
-// TestClockOverflows wants checking to end with a note, and what was found before kept.
+// TestClockOverflows checks that a clock that overflows ends checking with a note, and that earlier findings are
+// reported.
 func TestClockOverflows(t *testing.T) {
 	loop := `mov.u32 %r4, 0;
 L: bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 20; @%p1 bra L;
@@ -96,14 +97,14 @@ L: bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 20; @%p1 bra L;
 	}
 }
 
-// withBounds bounds the memory of the emulated device until the test ends.
+// withBounds limits the memory of the emulated device until the test ends.
 func withBounds(t *testing.T, b instrument.Bounds) {
 	before := instrument.DefaultBounds
 	instrument.DefaultBounds = b
 	t.Cleanup(func() { instrument.DefaultBounds = before })
 }
 
-// TestBounds wants it told what there was no room for, and no less than that.
+// TestBounds checks that the report tells what was not checked for lack of room, and that the rest was checked.
 func TestBounds(t *testing.T) {
 	half := own + strings.Replace(own, "st.global.u32 [%rd2], %r2", "st.global.u16 [%rd2], %rs1", 1)
 	half = ".reg .b16 %rs1; mov.u16 %rs1, 1;" + half
@@ -129,7 +130,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestOptions wants the options of detector hirace to bound what a program checks by itself, and notes of that.
+// TestOptions checks that the options of detector hirace limit what a program checks itself, and that notes tell this.
 func TestOptions(t *testing.T) {
 	r := checked(t, own, 8, 1000, 4000, map[string]string{"groups": "4"})
 	if got := strings.Join(races(r), "; "); got != "unordered 2000 8000" || !noted(r, "of 8 blocks the first 4 were checked") {
@@ -145,14 +146,15 @@ func TestOptions(t *testing.T) {
 	if r = checked(t, two, 2, 1000, 2000, map[string]string{"pairs": "64K"}); len(r.Findings) != 2 || len(r.Notes) > 0 {
 		t.Errorf("65536 pairs: found %q, notes %q", races(r), r.Notes)
 	}
-	// Variables of the program, the device code's among them, have words too.
+	// Variables of the program have words too, and those of the device code are among them.
 	r = checked(t, own, 8, 1000, 4000, map[string]string{"words": "1K"})
 	if len(r.Findings) != 1 || r.Findings[0].Count < 1000 || r.Findings[0].Count > 1024 || !noted(r, "accesses were to memory for whose shadow there was no room") {
 		t.Errorf("1024 words: found %q, notes %q", races(r), r.Notes)
 	}
 }
 
-// TestSwitches wants, in both modes, nothing of threads and memory that the kernel has switched off, and all of what it has switched on again.
+// TestSwitches checks in both modes that threads and memory that the kernel has switched off are not checked, and that
+// those it has switched on again are.
 func TestSwitches(t *testing.T) {
 	thread := func(on int) string {
 		return fmt.Sprintf("{ .param .b32 a; st.param.b32 [a], %d; call fencepost_check_thread, (a); }\n", on)
@@ -163,7 +165,7 @@ func TestSwitches(t *testing.T) {
 	shared := func(bytes, on int) string {
 		return strings.Replace(memory(bytes, on), "st.param.b64 [a], %rd1", "cvta.shared.u64 %rd3, s; st.param.b64 [a], %rd3", 1)
 	}
-	// In one block, whose barrier orders the switches, threads 2n and 2n+1 write the same word, or byte.
+	// Threads 2n and 2n+1 of one block write the same word or byte. The barrier of the block orders the switches.
 	pairs := "bar.sync 0; shr.u32 %r3, %r1, 1; mul.wide.u32 %rd2, %r3, 4; add.s64 %rd2, %rd1, %rd2; st.global.u32 [%rd2], %r1;\n"
 	pairs8 := strings.NewReplacer(", 4;", ", 1;", "global.u32", "global.u8").Replace(pairs)
 	odd := "and.b32 %r4, %r1, 1; setp.ne.u32 %p1, %r4, 0; @%p1 bra S;\n" + thread(0) + "S:\n"
@@ -191,7 +193,8 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// TestAddresses wants, in both modes, the races on selected addresses: those of 400 bytes and a few words further on.
+// TestAddresses checks in both modes that only races on selected addresses are reported: those of 400 bytes, and a few
+// words after them.
 func TestAddresses(t *testing.T) {
 	for _, mode := range []instrument.Mode{instrument.Log, instrument.HiRace} {
 		all := judged(t, mode, own, 2, 1000, 1000, nil, session.Watch{})
@@ -205,7 +208,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestMalloc wants it told that memory that a kernel allocates itself is not checked.
+// TestMalloc checks that the report tells that memory allocated by a kernel is not checked.
 func TestMalloc(t *testing.T) {
 	body := "{ .param .b64 a; .param .b64 b; st.param.b64 [a], 64; call (b), malloc, (a); ld.param.b64 %rd3, [b]; }\nst.global.u32 [%rd3], %r1;\n"
 	if r := checked(t, body+own, 2, 32, 1000, nil); !skipped(r, "by malloc, was not checked") || len(r.Findings) != 1 {
@@ -213,7 +216,7 @@ func TestMalloc(t *testing.T) {
 	}
 }
 
-// TestBrief wants the same races with 8 bytes for a word, though not where the earlier accesses were.
+// TestBrief checks that the same races are found with 8 bytes for a word, without the places of the earlier accesses.
 func TestBrief(t *testing.T) {
 	b := instrument.DefaultBounds
 	b.Brief = true
@@ -235,7 +238,7 @@ func TestManyThreads(t *testing.T) {
 	}
 }
 
-// TestOutside wants wrong accesses found, in both modes, wherever the device code has its memory.
+// TestOutside checks in both modes that invalid accesses are found, wherever the device code has its memory.
 func TestOutside(t *testing.T) {
 	for _, mode := range []instrument.Mode{instrument.Log, instrument.HiRace} {
 		for _, at := range []int{1 << 16, 1 << 20, 1 << 24, 1 << 28} {

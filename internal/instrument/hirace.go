@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// StateSymbol is the variable of a module instrumented for HiRace that points to the state. While it is zero nothing is
-// checked.
+// StateSymbol is the variable of a module instrumented for HiRace that points to the state. While it is zero, nothing
+// is checked.
 const StateSymbol = reserved + "state"
 
 // Sizes in device memory, as in device/hirace.cu, in bytes.
@@ -22,10 +22,10 @@ const (
 	blockBytes   = 8
 	barrierBytes = 3 * 8
 	nodeBytes    = 8
-	wordBytes    = 4 // that share a shadow word
-	splitWords   = 4 // shadow words of a word whose bytes have their own
+	wordBytes    = 4 // bytes that share a shadow word
+	splitWords   = 4 // number of shadow words of a split word, one for each byte
 
-	maxThreads  = 1 << 26 // that a shadow word can distinguish
+	maxThreads  = 1 << 26 // number of threads that a shadow word can distinguish
 	numBarriers = 16
 )
 
@@ -61,7 +61,7 @@ const (
 	stateSelections
 	stateSelection
 	stateCoarse
-	stateTick // in the low half; the upper half says whether a clock has overflowed
+	stateTick // in the low half; the upper half is set when a clock has overflowed
 	stateFields
 )
 
@@ -69,7 +69,7 @@ const (
 const (
 	unwatched  = 1 << 30
 	inShared   = 1 << 63
-	wholeBytes = 32 // aligned unit that no access crosses
+	wholeBytes = 32 // size of the aligned unit that no access crosses
 )
 
 // Range is memory that a launch may access: an allocation, or offsets in the shared memory of a block.
@@ -77,15 +77,15 @@ type Range struct{ From, Bytes uint64 }
 
 func (r Range) end() uint64 { return r.From + r.Bytes }
 
-// Selection is the part of a launch that is checked.
+// Selection selects the part of a launch that is checked.
 type Selection struct {
-	Thread         func(warp uint32, lane int) bool // the threads whose accesses are checked; nil: all
-	Some           bool                             // only these ranges of memory are checked:
-	Global, Shared []Range                          // by address, disjoint
+	Thread         func(warp uint32, lane int) bool // reports whether a thread's accesses are checked; nil for all threads
+	Some           bool                             // only the following ranges of memory are checked
+	Global, Shared []Range                          // disjoint, by address
 }
 
-// around returns the parts of ranges, by address, that need a shadow if selected is checked: an access is inside one of
-// them or touches none.
+// around returns the parts of ranges, by address, that need a shadow if selected is checked. An access is inside one of
+// the parts, or touches none.
 func around(selected, ranges []Range) (out []Range) {
 	for _, s := range selected {
 		from, to := s.From&^(wholeBytes-1), (s.end()+wholeBytes-1)&^(wholeBytes-1)
@@ -106,24 +106,24 @@ func around(selected, ranges []Range) (out []Range) {
 	return out
 }
 
-// Bounds limit the memory of HiRace (section IV). Accesses beyond them count as not checked.
+// Bounds limit the memory of HiRace (section IV). Accesses beyond the bounds count as not checked.
 type Bounds struct {
-	Global uint64 // bytes for the shadow of global memory: the lowest addresses
-	Shared uint64 // bytes for the shadow of shared memory: of as many concurrent blocks as fit
-	Split  uint64 // number of words that are accessed in parts
+	Global uint64 // bytes for the shadow of global memory, from the lowest address on
+	Shared uint64 // bytes for the shadow of shared memory, of as many concurrent blocks as there is room for
+	Split  uint64 // number of words that are split
 	Pairs  uint64 // number of pairs of places that race; a power of two
-	Nodes  uint64 // places in called functions, by call stack; a power of two
-	Blocks uint64 // number of blocks of a grid, the first ones, which represent the others; 0: all
-	// Coarse makes words that are accessed in parts stay one location.
+	Nodes  uint64 // number of places in called functions, by call stack; a power of two
+	Blocks uint64 // number of blocks of a grid that are checked, the first ones; 0 for all
+	// Coarse keeps words whole that are accessed in parts.
 	Coarse bool
-	// Brief keeps 8 bytes for a word instead of 40: findings then lack the place of the earlier access.
+	// Brief uses 8 bytes for a word instead of 40. Findings then have no place of the earlier access.
 	Brief bool
 }
 
 // DefaultBounds are the bounds of an emulated device.
 var DefaultBounds = Bounds{Global: 1 << 30, Shared: 1 << 28, Split: 1 << 16, Pairs: 1 << 12, Nodes: 1 << 14}
 
-// CheckedLaunch describes a launch that is checked by HiRace.
+// CheckedLaunch describes a launch that HiRace checks.
 type CheckedLaunch struct {
 	Bounds
 	Launch      *event.Launch
@@ -131,18 +131,18 @@ type CheckedLaunch struct {
 	Enter       func(caller uint32, callee *isa.Func) uint32 // as in Launch
 	Ranges      []Range                                      // by address
 	SharedBytes uint64                                       // of a block
-	Machine     []byte                                       // by state<<6|label: the next state, and the data that detector hirace keeps for messages
-	LastTick    uint32                                       // the greatest value of a clock
+	Machine     []byte                                       // by state<<6|label: the next state, and flags for what detector hirace keeps for messages
+	LastTick    uint32                                       // maximum value of a clock
 	Selection   Selection
 }
 
-// Checked is the state of a launch in device memory.
+// Checked lays out the state of a launch in device memory.
 type Checked struct {
 	l       *CheckedLaunch
 	fields  [stateFields]uint64
-	pointer [stateFields]bool // fields relative to the start of the state
+	pointer [stateFields]bool // fields whose values are offsets from the start of the state
 	ranges  []Range
-	words   []uint64 // by range with a shadow: the offset of its shadow words, which their histories follow
+	words   []uint64 // by range with a shadow: the offset of its shadow words, which its histories follow
 	shared  []Range
 	size    uint64
 }
@@ -154,7 +154,7 @@ func (l *CheckedLaunch) warps() uint64 {
 	return l.Launch.Grid.Count() * uint64(l.Launch.WarpsPerBlock())
 }
 
-// perWord is the number of bytes kept for a word.
+// perWord returns the number of bytes for a word.
 func (b *Bounds) perWord() uint64 {
 	if b.Brief {
 		return 8
@@ -162,7 +162,7 @@ func (b *Bounds) perWord() uint64 {
 	return 8 + historyBytes
 }
 
-// Shadow is the number of bytes for the given number of words of global memory.
+// Shadow returns the number of bytes for the given number of words of global memory.
 func (b *Bounds) Shadow(words uint64) uint64 { return words * b.perWord() }
 
 func words(bytes uint64) uint64 { return (bytes + wordBytes - 1) / wordBytes }
@@ -212,8 +212,8 @@ func NewChecked(l *CheckedLaunch) *Checked {
 	return c
 }
 
-// divide returns the number of ranges that have a shadow, the first ones. It splits the range of which only a part has
-// room.
+// divide returns how many of the ranges have a shadow: the first ones. If there is room for only a part of a range, it
+// splits the range.
 func (c *Checked) divide(ranges []Range) (shadowed int) {
 	const whole = wholeBytes / wordBytes
 	room := c.l.Global / c.l.perWord()
@@ -236,7 +236,7 @@ func (c *Checked) divide(ranges []Range) (shadowed int) {
 	return len(c.ranges)
 }
 
-// share lays out the shadow of these ranges of shared memory, for as many of the blocks as there is room for.
+// share lays out the shadow of ranges of shared memory, for as many blocks as there is room for.
 func (c *Checked) share(ranges []Range, blocks uint64) {
 	n := uint64(0)
 	for _, r := range ranges {
@@ -261,7 +261,7 @@ func (c *Checked) take(bytes uint64) uint64 {
 	return at
 }
 
-// put lays out the data that a field points to.
+// put lays out the data of a field that is a pointer.
 func (c *Checked) put(field int, bytes uint64) {
 	c.fields[field], c.pointer[field] = c.take(bytes), true
 }
@@ -273,10 +273,10 @@ func (c *Checked) shadow(word, history int, n uint64) {
 	}
 }
 
-// Bytes is the size of the state.
+// Bytes returns the size of the state.
 func (c *Checked) Bytes() uint64 { return c.size }
 
-// Format writes the state of a launch that has not begun to mem, of Bytes bytes, whose address on the device is addr.
+// Format writes the initial state of a launch to mem, which has Bytes bytes. addr is the address of mem on the device.
 func (c *Checked) Format(mem []byte, addr uint64) {
 	clear(mem)
 	le := binary.LittleEndian
@@ -328,32 +328,32 @@ func (c *Checked) Format(mem []byte, addr uint64) {
 	}
 }
 
-// Trace is one of the accesses of a race.
+// Trace is an access of a race.
 type Trace struct {
-	Event    event.Event // its Kind, Place, Size, Order and Scope; Kind None: there was no such access
-	Sequence uint32      // number of the execution of an instruction of its warp
+	Event    event.Event // its Kind, Place, Size, Order and Scope; if Kind is None, there was no such access
+	Sequence uint32      // number of the instruction execution by its warp
 }
 
-// Race is the races of a pair of places, with the first of them.
+// Race describes the races of a pair of places. Its fields are those of the first race.
 type Race struct {
 	Count, Bytes              uint64
-	Word                      uint64 // the previous shadow word, with the thread of Last and its clocks
+	Word                      uint64 // the previous shadow word, with the thread and the clocks of Last
 	Last, Other, Before       Trace  // earlier accesses
 	OtherThread, BeforeThread uint32
 	Now                       Trace
-	Thread                    uint64 // of Now, with its clocks, as in a shadow word
-	Address, Location, Size   uint64 // Address and Size of Now; the location
+	Thread                    uint64 // the thread of Now and its clocks, as in a shadow word
+	Address, Location, Size   uint64 // Address and Size are those of Now
 	Space                     event.Space
 }
 
 // Result is the result of a launch.
 type Result struct {
 	Races     []Race // in the order of the table in device memory
-	Dropped   uint64 // races whose pair of places found no room
-	Cut       uint64 // races of which only the number is known: the kernel ended while it wrote the rest
+	Dropped   uint64 // races for whose pair of places there was no room
+	Cut       uint64 // races of which only the count is known, because the kernel ended while it wrote the rest
 	Untracked uint64 // accesses to memory without a shadow
-	Stopped   bool   // a clock has overflowed
-	Allocated bool   // the launch has allocated memory, which was not checked
+	Stopped   bool   // a clock overflowed
+	Allocated bool   // the launch allocated memory, which was not checked
 	TooLarge  bool   // nothing was checked: the launch has more threads than a shadow word can distinguish
 }
 
@@ -403,8 +403,8 @@ func (c *Checked) trace(mem []byte, word uint64) Trace {
 	return Trace{e, uint32(word >> 32)}
 }
 
-// place returns the place of a number, and the instruction there. The number is 1 plus a site, for which no calls are
-// known, or nodes plus 1 plus a node.
+// place returns the place of a number, and the instruction at the place. The number is 1 plus a site, for which no
+// calls are known, or nodes plus 1 plus a node.
 func (c *Checked) place(mem []byte, number uint32) (uint32, *isa.Inst) {
 	const nodes = 1 << 29
 	if number < nodes {

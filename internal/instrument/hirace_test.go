@@ -24,9 +24,9 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// ordered executes programs that check themselves, and has detector hirace judge their accesses in the order in which they replace
-// shadow words, and others when they are made: those that the device leaves out, the detector is to leave out by itself. Its other events
-// are those of the program without the device code.
+// ordered executes programs that check themselves. Detector hirace judges their accesses in the order in which the
+// device code replaces shadow words. It judges accesses that the device code omits when they are made: it should omit
+// them too. Other events are those of the program without the device code.
 type ordered struct {
 	engine.Engine
 	detector *hirace.Detector // of this engine
@@ -34,29 +34,29 @@ type ordered struct {
 	launch   *engine.Launch
 	queue    []*step
 	lanes    map[[2]uint32]*laneState // by warp and lane
-	ours     map[uint32]string        // by place: the function of the device code, or ""
+	ours     map[uint32]string        // by place: the name of the device code function, or ""
 	sequence uint32
 	state    []byte
 	addr     uint64 // of state
-	variable uint64 // that points to it
-	unknown  int    // shadow words that are of no location
+	variable uint64 // address of the variable that points to the state
+	unknown  int    // number of shadow words of no location
 }
 
-// step is an event to be judged, or an access to one location.
+// step is an event to judge, or an access to one location.
 type step struct {
 	e        event.Event // Kind None: not known yet
 	lane     int
 	addr     uint64 // of the access
-	at, size uint64 // of the location; size 0: an event
+	at, size uint64 // of the location; if size is 0, the step is an event
 	shared   bool
 	sequence uint32
 	begin    *event.Launch
 }
 
-// laneState is what is known of a lane between its checks and its access.
+// laneState is the state of a lane between its checks and its access.
 type laneState struct {
-	word     uint64 // the location whose shadow word it looked at last
-	shared   bool   // where that is
+	word     uint64 // the location of the shadow word that it read last
+	shared   bool   // the location is in shared memory
 	sequence uint32 // of the access that it checks
 	pending  []*step
 }
@@ -91,7 +91,7 @@ func (o *ordered) Run(ctx context.Context, l *engine.Launch) (engine.Stats, erro
 	return stats, err
 }
 
-// device returns the function of the device code that a place is in; "" elsewhere.
+// device returns the name of the device code function of a place, or "" if there is none.
 func (o *ordered) device(place uint32) string {
 	name, ok := o.ours[place]
 	if !ok {
@@ -122,9 +122,9 @@ func (o *ordered) Events(b *event.Batch) {
 				lane := bits.TrailingZeros32(m)
 				s := o.lane(e.Warp, lane)
 				addr := b.AddrOf(e, lane)
-				taken, rest := map[uint64]bool{}, []*step(nil) // bytes
+				taken, rest := map[uint64]bool{}, []*step(nil) // by byte
 				sequence := s.sequence
-				for _, p := range s.pending { // those of one check, of the memory that is accessed
+				for _, p := range s.pending { // the locations of one check, which are of the accessed memory
 					mine := p.at < addr+uint64(e.Size) && addr < p.at+p.size && p.shared == (e.Space == event.Shared)
 					if !mine || len(taken) > 0 && p.sequence != sequence {
 						rest = append(rest, p)
@@ -142,8 +142,8 @@ func (o *ordered) Events(b *event.Batch) {
 	}
 }
 
-// others takes the locations of an access whose shadow words the device has not replaced, since a race is known there or they are not
-// selected.
+// others adds the locations of an access whose shadow words the device has not replaced, because a race is known there
+// or they are not selected.
 func (o *ordered) others(e *event.Event, lane int, addr uint64, sequence uint32, taken map[uint64]bool) {
 	if e.Space != event.Global && e.Space != event.Shared {
 		return
@@ -173,12 +173,12 @@ func (o *ordered) lane(warp uint32, lane int) *laneState {
 	return o.lanes[k]
 }
 
-// checks follows what the device code does to shadow words.
+// checks follows the changes of shadow words by the device code.
 func (o *ordered) checks(b *event.Batch, e *event.Event) {
 	if e.Space != event.Global {
 		return
 	}
-	// Lanes that begin to check together make one access, though the emulator may then let each make its own.
+	// Lanes that begin to check together make one access, even if the emulator then executes each access separately.
 	begins := e.Kind == event.Load && o.device(e.Place) == "__fencepost_access" && b.AddrOf(e, bits.TrailingZeros32(e.Mask)) == o.variable
 	if begins {
 		o.sequence++
@@ -211,11 +211,11 @@ func (o *ordered) checks(b *event.Batch, e *event.Event) {
 	}
 }
 
-// judge gives the detector what happened.
+// judge passes the steps to the detector.
 func (o *ordered) judge() {
 	for _, s := range o.queue {
 		switch {
-		case s.size > 0 && s.e.Kind == event.None: // a thread that was ended between check and access
+		case s.size > 0 && s.e.Kind == event.None: // the thread ended between check and access
 		case s.size > 0:
 			o.detector.Location(&s.e, s.lane, s.addr, s.at, s.size, s.sequence)
 		default:
@@ -228,7 +228,7 @@ func (o *ordered) judge() {
 	}
 }
 
-// told are findings as far as a device tells them: places, kind, severity and number.
+// told returns what a device knows of findings: places, kind, severity and number.
 func told(places event.Places, list []detect.Finding) (out []string) {
 	for _, f := range list {
 		s := fmt.Sprintf("%s %v, %d times:", f.Kind, f.Severity, f.Count)
@@ -247,12 +247,12 @@ func told(places event.Places, list []detect.Finding) (out []string) {
 	return out
 }
 
-// endless is the programs that wait for what nobody writes: their instrumented loops run until the time is over. They are taken where tests
-// may take long.
+// endless are the programs that wait for a value that nobody writes. Their instrumented loops run until the time limit.
+// Only long mode includes them.
 var endless = map[string]bool{"fault/flag_unset": true, "fault/lock_kept": true}
 
-// onBoth runs a program of the corpus that checks what is watched, and gives what it found and what detector hirace
-// finds on the same schedule; ok is false if it cannot be instrumented.
+// onBoth runs a program of the corpus that checks what is watched. It returns the findings of the program and those of
+// detector hirace on the same schedule. ok is false if the program cannot be instrumented.
 func onBoth(t *testing.T, p *corpus.Program, w session.Watch, options map[string]string) (device, detector []string, ok bool) {
 	o := &ordered{Engine: warp.New(), config: detect.Config{Options: options}}
 	timeout := 20 * time.Second
@@ -283,17 +283,17 @@ func onBoth(t *testing.T, p *corpus.Program, w session.Watch, options map[string
 	return told(o.config.Places, d.Findings()), told(o.config.Places, o.detector.Findings()), true
 }
 
-// TestHiRace wants of programs that check themselves exactly what detector hirace finds on the same schedule.
+// TestHiRace checks that programs that check themselves find exactly what detector hirace finds on the same schedule.
 func TestHiRace(t *testing.T) {
 	onAll(t, testsize.Of(18, 14, 1), 0, nil, func(int) session.Watch { return session.Watch{} })
 }
 
-// TestGranularity wants the same where words are not split.
+// TestGranularity checks the same if words are not split.
 func TestGranularity(t *testing.T) {
 	onAll(t, testsize.Of(20, 18, 5), 2, map[string]string{"granularity": "4"}, func(int) session.Watch { return session.Watch{} })
 }
 
-// TestSelection wants the same where only some threads, or some variables, are watched.
+// TestSelection checks the same if only some threads or some variables are watched.
 func TestSelection(t *testing.T) {
 	all := watches()
 	onAll(t, testsize.Of(19, 17, 4), 1, nil, func(i int) session.Watch { return all[i%len(all)] })
@@ -314,8 +314,8 @@ func watches() []session.Watch {
 		{Addresses: pieces}, {Variable: regexp.MustCompile("^[a-m]")}, {SkipVariable: regexp.MustCompile("^[a-m]")}, {Variable: regexp.MustCompile("[aeiou]"), Threads: odd}}
 }
 
-// onAll compares what every nth program of the corpus, from first on, finds that checks itself, as watch says, with what detector hirace
-// finds, by options of its.
+// onAll compares findings for every nth program of the corpus from first on: those of the program, which checks what
+// watch selects, and those of detector hirace with the given options.
 func onAll(t *testing.T, n, first int, options map[string]string, watch func(i int) session.Watch) {
 	t.Helper()
 	all, err := corpus.All()

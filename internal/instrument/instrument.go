@@ -1,7 +1,7 @@
-// Package instrument rewrites PTX so that programs record their own behaviour on any device. In mode log, every access
+// Package instrument rewrites PTX so that programs record their own behaviour on any device. In mode log, each access
 // to global and shared memory, atomic, fence, barrier, exit and call writes a record to a log that the host reads
 // (BARRACUDA, sections 5.5.1 and 5.5.2). In mode hirace, the device code checks each access when it is made ("HiRace",
-// section IV). The package contains the device code, turns records into events, and reads the races that the device
+// section IV). The package contains the device code, makes events from records, and reads the races that the device
 // code has found.
 package instrument
 
@@ -44,7 +44,7 @@ const reserved = isa.ToolPrefix
 // Ours reports whether a name belongs to the device code.
 func Ours(name string) bool { return strings.HasPrefix(name, reserved) }
 
-// LogSymbol is the variable of an instrumented module that points to the log. While it is zero nothing is logged.
+// LogSymbol is the variable of an instrumented module that points to the log. While it is zero, nothing is logged.
 const LogSymbol = reserved + "log"
 
 // Kind is the kind of a record.
@@ -54,42 +54,42 @@ type Kind uint8
 const (
 	Access    Kind = iota // a load, store or atomic: the address
 	Fence                 // nothing
-	Barrier               // Value: barrier | threads<<32, 0 for all threads
+	Barrier               // barrier | threads<<32; threads is 0 for all
 	WarpSync              // the member mask
 	Exit                  // nothing
 	CallBegin             // nothing: the lanes are about to call
 	CallEnd               // nothing: the lanes have returned
 
-	StoreWord  // 8 bytes of a store, the first ones first; an Access follows
+	StoreWord  // 8 bytes of a store, the first bytes first; an Access follows
 	TileStride // the distance between the lines of a matrix; an Access follows
 
-	AlignDown // an address that is aligned down, see opt.Element.Base
+	AlignDown // an address that is aligned down: see opt.Element.Base
 
 	MbarrierOperand // the operand of the Mbarrier that follows: a count, bytes, or the argument of a test
-	Mbarrier        // an operation on an mbarrier: its address. Record.Failed are the tests of a phase that is not complete
+	Mbarrier        // an operation on an mbarrier: its address; Record.Failed are the tests that found the phase incomplete
 
-	// Of asynchronous copies.
+	// Asynchronous copies.
 	CopyTo     // the destination, in shared memory; a CopyFrom follows
-	CopySize   // the number of bytes that it reads
+	CopySize   // the number of bytes that the copy reads
 	CopyFrom   // the source, in global memory
 	CopyCommit // nothing
 	CopyWait   // the number of groups that need not be complete
 
-	// Of the functions of fencepost.h.
+	// The functions of fencepost.h.
 	SwitchThread  // whether accesses of the lanes are checked from now on
 	SwitchAddress // an address; a SwitchMemory follows
-	SwitchBytes   // the size of the memory that begins there
-	SwitchMemory  // whether accesses to it are checked from now on
+	SwitchBytes   // the size of the memory at the address
+	SwitchMemory  // whether accesses to the memory are checked from now on
 )
 
 // Site is an instrumented instruction. Records refer to it by its index in Program.Sites.
 type Site struct {
 	Kind  Kind
 	Func  *isa.Func // of the original module
-	Index int32     // in Func.Insts; len(Func.Insts) behind the last one
+	Index int32     // in Func.Insts; len(Func.Insts) after the last one
 }
 
-// Inst is the instruction; nil behind the last one.
+// Inst returns the instruction, or nil after the last one.
 func (s *Site) Inst() *isa.Inst {
 	if int(s.Index) == len(s.Func.Insts) {
 		return nil
@@ -101,26 +101,26 @@ func (s *Site) Inst() *isa.Inst {
 type Program struct {
 	Modules []*ptx.Module // in place of Module.Source, in the same order
 	Sites   []Site
-	// Static is the number of instructions, and Logged the number of those that are instrumented (figure 5.11). Pruned
-	// is the number of those that Options.Prune has left out.
+	// Static is the number of instructions. Logged is the number of instrumented ones (figure 5.11). Pruned is the
+	// number that Options.Prune omitted.
 	Static, Logged, Pruned int
-	// Unchecked are the kernels that are not instrumented, by name, with the reason: something in them, or in a
-	// function that they may call, cannot be instrumented.
+	// Unchecked are the kernels that are not instrumented, by name, with the reason: something in the kernel, or in a
+	// function that it may call, cannot be instrumented.
 	Unchecked map[string]*Error
 }
 
 // Options select what is instrumented.
 type Options struct {
 	Mode Mode
-	// Prune leaves out accesses that another one of the same basic block covers (section 5.5.3): findings name fewer
+	// Prune omits accesses that another access of the same basic block covers (section 5.5.3). Findings then name fewer
 	// places.
 	Prune bool
-	// Partly leaves kernels that cannot be instrumented unchanged, and lists them in Program.Unchecked. Without it they
-	// are an error.
+	// Partly leaves kernels that cannot be instrumented unchanged, and lists them in Program.Unchecked. If it is not
+	// set, they are an error.
 	Partly bool
 }
 
-// Error lists what cannot be instrumented. Nothing is left out silently.
+// Error lists what cannot be instrumented.
 type Error struct {
 	Missing []string // sorted by place: "kernel.ptx:12: cp.async.ca.shared.global"
 }
@@ -136,8 +136,8 @@ func (e *Error) Error() string {
 	return "cannot be instrumented: " + strings.Join(list, ", ") + more
 }
 
-// minTarget is the oldest architecture of instrumented code, and minVersion the oldest ISA. They are required by the
-// ld.acquire in __fencepost_begin and by independent thread scheduling, without which a waiting leader would block the
+// minTarget is the oldest supported architecture of instrumented code, and minVersion the oldest ISA. The ld.acquire in
+// __fencepost_begin needs them. So does independent thread scheduling: without it, a waiting leader would block the
 // lanes that it waits for.
 const minTarget = 70
 
@@ -170,10 +170,10 @@ func Instrument(m *isa.Module, o Options) (*Program, error) {
 	return p, nil
 }
 
-// lack is something that cannot be instrumented in a function, or, if f is nil, in a module as a whole.
+// lack is something in a function that cannot be instrumented. If f is nil, it is in the module as a whole.
 type lack struct {
 	f    *isa.Func
-	all  bool // because of it all functions stay unchanged
+	all  bool // it leaves all functions unchanged
 	what string
 }
 
@@ -185,7 +185,7 @@ func errorOf(missing []lack) *Error {
 	return e
 }
 
-// instrument instruments all functions except those of asIs, and returns what cannot be instrumented.
+// instrument instruments all functions except those in asIs. It returns what cannot be instrumented.
 func instrument(m *isa.Module, o Options, asIs map[*isa.Func]bool) (*Program, []lack) {
 	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m), elements: map[*isa.Func]bool{}}
 	for _, f := range m.Funcs {
@@ -260,7 +260,7 @@ func kindOf(f *isa.Func, in *isa.Inst) (k Kind, ok bool) {
 	return 0, false
 }
 
-// spaceOf is the space of a memory instruction, as far as the PTX determines it.
+// spaceOf returns the space of a memory instruction, if the PTX determines it.
 func spaceOf(in *isa.Inst) event.Space {
 	if in.Space != event.Generic {
 		return in.Space
@@ -278,12 +278,11 @@ func spaceOf(in *isa.Inst) event.Space {
 	return event.Generic
 }
 
-// strong reports whether an access synchronises or may synchronise. Such accesses are logged in the order in which they
-// take effect.
+// strong reports whether an access may synchronise. Such accesses are logged in the order in which they take effect.
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
-// missing reports whether an instruction has events that the device code of the mode does not support. So do all
-// classes that are not named here. HiRace supports no order by mbarriers.
+// missing reports whether an instruction has events that the device code of the mode does not support. Instructions of
+// all classes that are not listed here do. HiRace supports no order by mbarriers.
 func (m Mode) missing(in *isa.Inst) bool {
 	switch in.Class {
 	case isa.Mbarrier:
@@ -301,7 +300,7 @@ func (m Mode) missing(in *isa.Inst) bool {
 	return true
 }
 
-// loggers are the functions that log, or that call one that does.
+// loggers returns the functions that log, or that call a function that logs.
 func loggers(m *isa.Module) map[*isa.Func]bool {
 	logs := map[*isa.Func]bool{}
 	for changed := true; changed; {

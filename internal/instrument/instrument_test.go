@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// ptxas finds the assembler beside nvcc, or skips the test.
+// ptxas returns the path of the assembler next to nvcc, or skips the test.
 func ptxas(t *testing.T) string {
 	t.Helper()
 	nvcc := os.Getenv("FENCEPOST_NVCC")
@@ -26,7 +26,7 @@ func ptxas(t *testing.T) string {
 	return path
 }
 
-// assemble returns what ptxas says of PTX.
+// assemble returns the error of ptxas for PTX.
 func assemble(t *testing.T, ptxas, text, arch string) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.ptx")
@@ -49,7 +49,7 @@ func programs(t *testing.T) []*corpus.Program {
 	return all
 }
 
-// TestAssembles has the real assembler read what corpus programs become, in each mode.
+// TestAssembles assembles instrumented programs of the corpus in each mode with ptxas.
 func TestAssembles(t *testing.T) {
 	as := ptxas(t)
 	archs := []string{"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}
@@ -66,7 +66,7 @@ func TestAssembles(t *testing.T) {
 			continue
 		}
 		n++
-		if testing.Short() && n%20 > 1 || n%12 > 1 && !testsize.Long() { // of both modes
+		if testing.Short() && n%20 > 1 || n%12 > 1 && !testsize.Long() { // with both modes
 			continue
 		}
 		arch := archs[n/2%len(archs)]
@@ -81,7 +81,7 @@ func TestAssembles(t *testing.T) {
 	t.Logf("%d instrumented, %d refused", n, refused)
 }
 
-// TestCounts wants of docs/gpu.md the number of instructions of the corpus that log.
+// TestCounts compares docs/gpu.md with the number of instructions of the corpus that log.
 func TestCounts(t *testing.T) {
 	seen := map[string]bool{}
 	files, static, logged, pruned := 0, 0, 0, 0

@@ -7,31 +7,30 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// mbarrier is the state of an mbarrier since its initialisation, as reconstructed from the log. The object itself is
-// opaque.
+// mbarrier is the state of an mbarrier since its initialisation, as the log implies it. The object itself is opaque.
 type mbarrier struct {
 	phase             uint64
 	expected, pending uint64            // numbers of arrivals
 	bytes             int64             // of pending transactions
 	tested            map[uint32]uint32 // by warp, the lanes that have tested it
 	arrived           map[thread]uint64 // by thread: the phase of its last arrival
-	copies            int               // number of arrivals due when copies complete
+	copies            int               // number of arrivals that will be made when copies complete
 }
 
-// thread is one of a warp.
+// thread is a thread of a warp.
 type thread struct {
 	warp uint32
 	lane int
 }
 
-// operand is the operand of an operation on an mbarrier, which may have none.
+// operand is the operand of an operation on an mbarrier, if the operation has one.
 type operand struct {
 	given bool
 	value uint64
 }
 
-// mbarrierBytes is the size of an mbarrier. Its halves have half of that: arrivals are reported as accesses to the
-// first half, tests as accesses to the second.
+// mbarrierBytes is the size of an mbarrier. Arrivals are events of its first half, and tests are events of its second
+// half.
 const mbarrierBytes = 8
 
 // mbarrierOp is an operation of a lane on an mbarrier.
@@ -118,7 +117,7 @@ func (x *mbarrierOp) arrive(n uint64) {
 	x.complete()
 }
 
-// complete ends the phase if nothing is pending.
+// complete ends the phase if no arrival and no transaction is pending.
 func (x *mbarrierOp) complete() {
 	b := x.b
 	if b.pending != 0 || b.bytes != 0 {
@@ -131,7 +130,7 @@ func (x *mbarrierOp) complete() {
 	x.half(event.Event{Kind: event.Store, Flags: event.FlagWrite | event.FlagApart, Order: event.Release}, mbarrierBytes/2)
 }
 
-// test records the result of a test. Copies for which a wait waits are complete.
+// test records the result of a test. Copies that a wait waits for are complete.
 func (x *mbarrierOp) test(phase uint64, done bool) {
 	asked, known := x.b.arrived[x.thread()]
 	passed := known && asked < x.b.phase
@@ -159,7 +158,7 @@ func (x *mbarrierOp) update(order event.Order) {
 	x.half(event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Order: order}, 0)
 }
 
-// half emits a strong access to a half.
+// half emits a strong access to one half.
 func (x *mbarrierOp) half(v event.Event, at uint64) {
 	if v.Scope = x.in.Scope; v.Scope == event.NoScope {
 		if v.Scope = event.ScopeCTA; x.e.l.Cluster.Count() > 1 {
@@ -172,7 +171,7 @@ func (x *mbarrierOp) half(v event.Event, at uint64) {
 	x.tell(v, at, mbarrierBytes/2)
 }
 
-// write emits a store: by an initialisation, or by an operation that ends the mbarrier.
+// write emits a store: of an initialisation, or of an operation that ends the mbarrier.
 func (x *mbarrierOp) write(order event.Order, at uint64, size uint8) {
 	v := event.Event{Kind: event.Store, Flags: event.FlagWrite, Order: order}
 	if order != event.Weak {
@@ -185,7 +184,7 @@ func (x *mbarrierOp) write(order event.Order, at uint64, size uint8) {
 	}
 }
 
-// tell emits an access. The object is opaque, so the values of its stores are zeros.
+// tell emits an access. The values of its stores are zeros, because the object is opaque.
 func (x *mbarrierOp) tell(v event.Event, at uint64, size uint8) {
 	if x.e.l.Needs&event.NeedShared == 0 {
 		return

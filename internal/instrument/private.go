@@ -6,9 +6,9 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// privateRegisters are the registers that hold addresses of local memory wherever they are written: results of
-// cvta.local, copies of them, and sums with them. An address computed from that of a variable does not leave the
-// variable, so accesses through such registers concern the thread alone.
+// privateRegisters returns the registers whose values are always addresses of local memory: results of cvta.local,
+// copies of them, and sums with them. An address that is computed from a variable's address stays within the variable,
+// so only the thread itself accesses memory through such registers.
 func privateRegisters(f *isa.Func) map[int32]bool {
 	private, defs := map[int32]bool{}, map[int32][]*isa.Inst{}
 	for i := range f.Insts {
@@ -40,8 +40,8 @@ func privateRegisters(f *isa.Func) map[int32]bool {
 	return private
 }
 
-// givesPrivate reports whether an instruction computes an address of local memory, given that the registers of private
-// hold such addresses.
+// givesPrivate reports whether an instruction computes an address of local memory, if the registers in private hold
+// such addresses.
 func givesPrivate(in *isa.Inst, private map[int32]bool) bool {
 	holds := func(o isa.Operand) bool { return o.Kind == isa.Reg && private[o.Reg] }
 	switch in.Row.Op {

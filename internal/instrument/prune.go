@@ -12,14 +12,15 @@ type codeAddress struct {
 	space event.Space
 }
 
-// accessed is the accesses of a basic block at an address: the number of bytes from there that were read or written,
-// and the number of those written.
+// accessed describes the accesses of a basic block at an address: how many bytes from the address on were read or
+// written, and how many were written.
 type accessed struct{ bytes, written int }
 
-// redundant finds the weak accesses that need no record because an earlier access of the same basic block covers them
-// (BARRACUDA, section 5.5.3): it has the same address, its bytes include theirs, it writes if they write, and nothing
-// between them orders one thread with another. Whatever races with such an access then also races with the earlier one.
-// So the same defects are found, and reported with fewer of their places. If values matter, stores are not redundant.
+// redundant returns the weak accesses that need no record because an earlier access of the same basic block covers them
+// (BARRACUDA, section 5.5.3). The earlier access has the same address, contains their bytes, and writes if they write,
+// and no instruction between them orders threads. An access that races with a redundant access also races with the
+// earlier one. So the same defects are found, but reported with fewer of their places. If values is set, stores are not
+// redundant.
 func redundant(f *isa.Func, values bool) map[int32]bool {
 	out := map[int32]bool{}
 	starts := map[int32]bool{}

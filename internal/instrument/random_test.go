@@ -22,17 +22,17 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// randomKernel writes kernels whose threads race. What a thread does depends on its number and its block's alone, and never on what it
-// reads: no schedule changes it.
+// randomKernel writes kernels whose threads race. The operations of a thread depend only on its number and its block's,
+// and never on a value that it reads. So they do not depend on the schedule.
 type randomKernel struct {
 	*rand.Rand
 	b        strings.Builder
 	labels   int
 	inFunc   bool
-	switches bool // by the functions of fencepost.h
+	switches bool // with calls of the functions of fencepost.h
 }
 
-const bufferBytes = 512 // of the buffer, and of the shared array
+const bufferBytes = 512 // size of the buffer and of the shared array
 
 func (k *randomKernel) line(format string, args ...any) { fmt.Fprintf(&k.b, format+"\n", args...) }
 
@@ -43,7 +43,7 @@ func (k *randomKernel) label() string {
 	return fmt.Sprintf("L%d", k.labels)
 }
 
-// index puts a number into %r5 by which threads meet or do not.
+// index writes code that sets %r5 to an index. The index decides which threads access the same location.
 func (k *randomKernel) index() {
 	switch k.IntN(7) {
 	case 0:
@@ -63,7 +63,7 @@ func (k *randomKernel) index() {
 	}
 }
 
-// access writes an access, by an address in %rd2.
+// access writes an access to the address in %rd2.
 func (k *randomKernel) access() {
 	size := 1 << []int{0, 1, 2, 2, 2, 3, 4}[k.IntN(7)]
 	space := k.pick(".global", ".global", ".shared", "")
@@ -107,7 +107,7 @@ func (k *randomKernel) access() {
 	}
 }
 
-// toggle switches the checking of a thread or of memory.
+// toggle switches the checking of a thread or of memory on or off.
 func (k *randomKernel) toggle() {
 	if k.IntN(3) == 0 {
 		k.line("{ .param .b32 a; st.param.b32 [a], %d; call fencepost_check_thread, (a); }", k.IntN(2))
@@ -122,7 +122,7 @@ func (k *randomKernel) toggle() {
 		k.IntN(40), k.IntN(2))
 }
 
-// body writes a few statements; none of those within others waits for threads that may not come.
+// body writes a few statements. A nested statement never waits for threads that may not arrive.
 func (k *randomKernel) body(depth int) {
 	for range 1 + k.IntN(4) {
 		switch n := k.IntN(12); {
@@ -156,18 +156,18 @@ func (k *randomKernel) body(depth int) {
 	}
 }
 
-// registers are declared, with what depends on the thread.
+// registers declares the registers, and sets those that depend on the thread.
 const registers = `.reg .b16 %h<3>; .reg .b32 %r<9>, %c<4>; .reg .b64 %rd<9>; .reg .pred %p<4>;
 mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u16 %h1, 1; mov.u32 %r6, 1; mov.u64 %rd3, 1; mov.u64 %rd7, 1;
 `
 
-// arms are predicates that part threads.
+// arms writes predicates that differ between threads.
 func (k *randomKernel) arms() {
 	k.line("and.b32 %%r3, %%r1, %d; setp.ne.u32 %%p1, %%r3, 0;", 1<<k.IntN(6))
 	k.line("setp.%s.u32 %%p2, %s, %d;", k.pick("lt", "eq"), k.pick("%r1", "%r2"), k.IntN(33))
 }
 
-// program returns a program of a kernel of 64 threads a block, which calls a function.
+// program returns a program with one kernel, which has 64 threads in a block and calls a function.
 func (k *randomKernel) program(seed uint64) *corpus.Program {
 	k.line(".version 7.0\n.target sm_80\n.address_size 64\n.weak .func fencepost_check_thread(.param .b32 q) { ret; }\n"+
 		".weak .func fencepost_check_memory(.param .b64 q, .param .b64 r, .param .b32 s) { ret; }\n.func f(.param .b64 q)\n{\n%sld.param.u64 %%rd4, [q];", registers)
@@ -191,10 +191,11 @@ func randomProgram(seed uint64, switches bool) *corpus.Program {
 	return k.program(seed)
 }
 
-// kernels is how many random kernels a test takes.
+// kernels returns the number of random kernels of a test.
 func kernels() uint64 { return uint64(testsize.Of(20, 20, 300)) }
 
-// TestRandomHiRace wants of random kernels that check themselves what detector hirace finds on the same schedule, of whatever is watched.
+// TestRandomHiRace checks that random kernels that check themselves find what detector hirace finds on the same
+// schedule, with any selection.
 func TestRandomHiRace(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -219,11 +220,11 @@ func TestRandomHiRace(t *testing.T) {
 	}
 }
 
-// watched executes instrumented programs and has hb watch them, the device code included.
+// watched executes instrumented programs. hb judges them, including the device code.
 type watched struct {
 	engine.Engine
 	launches int
-	found    []string // with an access in device code
+	found    []string // findings with an access in the device code
 }
 
 // Run implements engine.Engine.
@@ -243,7 +244,8 @@ func (o *watched) Run(ctx context.Context, l *engine.Launch) (engine.Stats, erro
 	return stats, err
 }
 
-// TestRandomOrdered has hb watch random kernels that are instrumented, and switch checking off and on: no two threads race on what is ours.
+// TestRandomOrdered checks by hb that the device code itself has no races. The instrumented random kernels also switch
+// checking off and on.
 func TestRandomOrdered(t *testing.T) {
 	t.Parallel()
 	for seed := range kernels() / 10 {
@@ -259,12 +261,12 @@ func TestRandomOrdered(t *testing.T) {
 	}
 }
 
-// stream is a detector that keeps what each thread, and each barrier of a block, did.
+// stream is a detector that records the operations of each thread and of each barrier of a block.
 type stream struct {
-	values bool // stores are to have theirs
+	values bool // the events of stores must have values
 	places event.Places
 	launch event.Launch
-	did    map[[2]uint32][]string // by warp and lane; by block and 32 plus a barrier
+	did    map[[2]uint32][]string // by warp and lane; for barriers by block and 32 plus the barrier
 }
 
 func (s *stream) Findings() []detect.Finding { return nil }
@@ -307,7 +309,7 @@ func (s *stream) Events(b *event.Batch) {
 	}
 }
 
-// stored says what a lane stores, if that is wanted.
+// stored returns the value that a lane stores, if values is set.
 func (s *stream) stored(b *event.Batch, e *event.Event, lane int) string {
 	if !s.values || e.Kind != event.Store {
 		return ""
@@ -315,7 +317,7 @@ func (s *stream) stored(b *event.Batch, e *event.Event, lane int) string {
 	return fmt.Sprintf(" %#x", b.ValueOf(e, lane))
 }
 
-// streamOf returns what the threads of a program did, as the emulator sees it or as its log tells.
+// streamOf returns the operations of a program's threads, from the emulator or, if logged is set, from its log.
 func streamOf(t *testing.T, p *corpus.Program, logged, values bool) *stream {
 	t.Helper()
 	s := &stream{did: map[[2]uint32][]string{}, values: values}
@@ -333,7 +335,7 @@ func streamOf(t *testing.T, p *corpus.Program, logged, values bool) *stream {
 	return s
 }
 
-// TestStoredValues wants of the log what each form of a store stores.
+// TestStoredValues checks that the log has the stored values for each form of store.
 func TestStoredValues(t *testing.T) {
 	t.Parallel()
 	p := &corpus.Program{Name: "stores", Dir: "race", PTX: `.version 8.8
@@ -406,7 +408,8 @@ ret;
 	}
 }
 
-// TestRandomLog wants of the log of random kernels that each thread, and each barrier, does what the emulator sees it do, in the same order.
+// TestRandomLog checks that the log of random kernels has the same operations of each thread and of each barrier as the
+// emulator, in the same order.
 func TestRandomLog(t *testing.T) {
 	t.Parallel()
 	operations := 0

@@ -18,14 +18,14 @@ type rewriter struct {
 	options Options
 	funcs   map[*ptx.Func]*isa.Func
 	logs    map[*isa.Func]bool
-	// elements are the functions of kernels whose accesses may stand for accesses to elements of their words
-	// (opt.FindElements). The addresses that these functions align are logged.
+	// elements are the functions of kernels with accesses to words that may touch only elements (opt.FindElements). The
+	// addresses that these functions align are logged.
 	elements map[*isa.Func]bool
 	missing  []lack
 
 	tree   *ptx.Module // the tree being rewritten
 	prefix string      // the prefix of the names in inserted code
-	// The function being rewritten.
+	// The function that is being rewritten.
 	f       *isa.Func
 	index   map[*ptx.Inst]int32
 	private map[int32]bool // registers that hold addresses of local memory
@@ -68,7 +68,7 @@ func (r *rewriter) module(tree *ptx.Module) *ptx.Module {
 	return &out
 }
 
-// target is the number of an architecture: 80 for "sm_80".
+// target returns the number of an architecture: 80 for "sm_80".
 func target(name string) (arch int, ok bool) {
 	_, err := fmt.Sscanf(name, "sm_%d", &arch)
 	return arch, err == nil
@@ -84,7 +84,7 @@ func nameOf(d ptx.Decl) string {
 	return ""
 }
 
-// weak changes a declaration of the device code so that linked modules share one copy of it.
+// weak changes a declaration of the device code so that linked modules share one copy.
 func weak(d ptx.Decl) ptx.Decl {
 	switch d := d.(type) {
 	case *ptx.Func:
@@ -99,10 +99,10 @@ func weak(d ptx.Decl) ptx.Decl {
 	return d
 }
 
-// freshPrefix returns a prefix of names that occurs nowhere in a module.
+// freshPrefix returns a prefix of names that does not occur in a module.
 func freshPrefix(tree *ptx.Module) string {
 	var text bytes.Buffer
-	_ = ptx.Print(&text, tree) // a Buffer does not fail
+	_ = ptx.Print(&text, tree) // a Buffer never fails
 	for i := 0; ; i++ {
 		if p := fmt.Sprintf("fp%d_", i); !bytes.Contains(text.Bytes(), []byte(p)) {
 			return p
@@ -110,7 +110,7 @@ func freshPrefix(tree *ptx.Module) string {
 	}
 }
 
-// refuse records something that cannot be instrumented, in the function being rewritten if there is one.
+// refuse records something that cannot be instrumented, in the current function if there is one.
 func (r *rewriter) refuse(pos ptx.Pos, what string) {
 	r.missing = append(r.missing, lack{f: r.f, what: fmt.Sprintf("%s:%d: %s", r.tree.Name, pos.Line, what)})
 }
@@ -119,7 +119,7 @@ func (r *rewriter) refuse(pos ptx.Pos, what string) {
 func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	f := r.funcs[d]
 	for i := range f.Insts {
-		// A kernel that launches others may run concurrently with them, and may call functions that log for them.
+		// A kernel that launches others may run in parallel with them, and may call functions that log for them.
 		if c := f.Insts[i].Callee; c != nil && c.DeviceCall() != "" {
 			r.refuse(f.Insts[i].Source.Pos, "cuda"+c.DeviceCall()+" in device code")
 			r.missing[len(r.missing)-1].all = true
@@ -186,7 +186,7 @@ func (r *rewriter) block(b *ptx.Block) *ptx.Block {
 }
 
 // nested returns a block within a body. A call and the instructions that pass its arguments are in a block of their
-// own, which contains no other call: the records go around it.
+// own, which has no other call. The records are put around that block.
 func (r *rewriter) nested(b *ptx.Block) []ptx.Stmt {
 	var call *ptx.Inst
 	others := false
@@ -214,7 +214,7 @@ func (r *rewriter) nested(b *ptx.Block) []ptx.Stmt {
 	return r.around(call, b)
 }
 
-// around puts the records of a call around a statement.
+// around adds the records of a call before and after a statement.
 func (r *rewriter) around(call *ptx.Inst, s ptx.Stmt) []ptx.Stmt {
 	i := r.index[call]
 	r.out.Logged++
@@ -231,7 +231,7 @@ func (r *rewriter) calls(in *isa.Inst) bool {
 	return in.Class == isa.Call && (in.Callee == nil || r.logs[in.Callee])
 }
 
-// leftOut reports whether an access needs no record: it is to constant or local memory, whatever its address.
+// leftOut reports whether an access needs no record because it is to constant or local memory, whatever its address.
 func (r *rewriter) leftOut(in *isa.Inst) bool {
 	return (in.Class == isa.Load || in.Class == isa.Store || in.Class == isa.Atomic) && spaceOf(in) == event.Generic &&
 		in.Src[0].Kind == isa.Reg && r.private[in.Src[0].Reg]
@@ -295,7 +295,7 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 
 func isParam(v *ptx.Var) bool { return v.Space == "param" }
 
-// site adds a site and gives its number.
+// site adds a site and returns its number.
 func (r *rewriter) site(k Kind, index int32) int {
 	r.out.Sites = append(r.out.Sites, Site{k, r.f, index})
 	return len(r.out.Sites) - 1
@@ -355,7 +355,7 @@ func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
 	return r.code(guarded(src, b.String()), op)
 }
 
-// begin is the code before a synchronising operation on the address in %@v.
+// begin returns the code before a synchronising operation on the address in %@v.
 func begin(in *isa.Inst) string {
 	suffix, argument, arguments := suffixOf(in), "", ""
 	if suffix == "_generic" {
@@ -364,12 +364,13 @@ func begin(in *isa.Inst) string {
 	return ".reg .b32 %@m;\n{ .param .b32 @r; " + argument + "call (@r), " + reserved + "begin" + suffix + ", (" + arguments + "); ld.param.b32 %@m, [@r]; }\n"
 }
 
-// end is the code after it. failed is a value that is not 0 if a compare-and-swap has failed, or the like.
+// end returns the code after the operation. failed is a value that is not 0 if a compare-and-swap has failed, or the
+// like.
 func end(in *isa.Inst, site int, failed string) string {
 	return call(reserved+"end"+suffixOf(in), "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", "b32 "+failed)
 }
 
-// suffixOf is the suffix of the names of device code functions for a synchronising operation.
+// suffixOf returns the suffix of the names of the device code functions for a synchronising operation.
 func suffixOf(in *isa.Inst) string {
 	switch spaceOf(in) {
 	case event.Generic:
@@ -380,7 +381,8 @@ func suffixOf(in *isa.Inst) string {
 	return ""
 }
 
-// mbarrierOperand logs the operand that an operation on an mbarrier has besides the address, if there is one.
+// mbarrierOperand returns code that logs the operand of an operation on an mbarrier besides the address, if there is
+// one.
 func (r *rewriter) mbarrierOperand(src *ptx.Inst, in *isa.Inst, index int32) string {
 	i := 1 + slices.IndexFunc(src.Operands, func(o ptx.Operand) bool { return o.Kind == ptx.OperandAddr })
 	if i >= len(src.Operands) {
@@ -393,7 +395,7 @@ func (r *rewriter) mbarrierOperand(src *ptx.Inst, in *isa.Inst, index int32) str
 	return ".reg .b64 %@e;\n" + element(&src.Operands[i], &in.Src[1], size) + operation("%@e", r.site(MbarrierOperand, index))
 }
 
-// untested sets %@f to whether a test of an mbarrier finds the phase incomplete.
+// untested returns code that sets %@f if a test of an mbarrier finds the phase incomplete.
 func untested(src *ptx.Inst, in *isa.Inst) string {
 	if in.Op != isa.OpTest {
 		return ".reg .b32 %@f; mov.b32 %@f, 0;\n"
@@ -401,7 +403,7 @@ func untested(src *ptx.Inst, in *isa.Inst) string {
 	return ".reg .b32 %@f; selp.b32 %@f, 0, 1, " + src.Operands[0].String() + ";\n"
 }
 
-// tested makes a thread that waits for an mbarrier test it instead, so that others get their turns to arrive there.
+// tested replaces a wait for an mbarrier by a test, so that other threads get turns to arrive.
 func tested(src *ptx.Inst, in *isa.Inst) *ptx.Inst {
 	if !in.Has("try_wait") {
 		return src
@@ -412,7 +414,7 @@ func tested(src *ptx.Inst, in *isa.Inst) *ptx.Inst {
 	return &out
 }
 
-// storedWords is the code that puts each 8 bytes of a store into %@d, the first bytes first. Stores of 128-bit
+// storedWords returns the code that puts each 8 bytes of a store into %@d, the first bytes first. Stores of 128-bit
 // registers are not supported.
 func storedWords(src *ptx.Inst, in *isa.Inst) (code []string) {
 	size := in.Type.Size()
@@ -435,7 +437,7 @@ func storedWords(src *ptx.Inst, in *isa.Inst) (code []string) {
 	return code
 }
 
-// element puts the low bytes of an operand into %@e, zero-extended.
+// element returns code that puts the low bytes of an operand into %@e, zero-extended.
 func element(o *ptx.Operand, as *isa.Operand, size int) string {
 	mask := uint64(1)<<(8*size) - 1
 	if size == 8 {
@@ -460,9 +462,9 @@ func element(o *ptx.Operand, as *isa.Operand, size int) string {
 	return s
 }
 
-// In templates @ stands for the prefix, and @op for the instruction itself.
+// In templates, @ is replaced by the prefix, and @op by the instruction itself.
 
-// address computes the address of an access in its space.
+// address returns the code that computes the address of an access in its space.
 func address(src *ptx.Inst, in *isa.Inst) string {
 	i := slices.IndexFunc(src.Operands, func(o ptx.Operand) bool { return o.Kind == ptx.OperandAddr })
 	if i < 0 {
@@ -471,7 +473,7 @@ func address(src *ptx.Inst, in *isa.Inst) string {
 	return ".reg .b64 %@v; " + addressOf(&src.Operands[i], &in.Src[0])
 }
 
-// addressOf puts the address of an operand into %@v.
+// addressOf returns code that puts the address of an operand into %@v.
 func addressOf(o *ptx.Operand, as *isa.Operand) string {
 	load := "mov.b64 %@v, "
 	if as.Kind == isa.Reg && as.Size == 4 {
@@ -484,8 +486,8 @@ func addressOf(o *ptx.Operand, as *isa.Operand) string {
 	return s + "\n"
 }
 
-// copied logs the destination of an asynchronous copy, and the number of bytes it reads if that differs, and puts its
-// source into %@v.
+// copied returns code for an asynchronous copy. It logs the destination, and the number of bytes read if that differs
+// from the number written, and puts the source into %@v.
 func (r *rewriter) copied(src *ptx.Inst, in *isa.Inst, index int32) string {
 	s := ".reg .b64 %@v;\n"
 	if in.Src[2].Kind != isa.Sink {
@@ -494,7 +496,7 @@ func (r *rewriter) copied(src *ptx.Inst, in *isa.Inst, index int32) string {
 	return s + addressOf(&src.Operands[0], &in.Src[0]) + operation("%@v", r.site(CopyTo, index)) + addressOf(&src.Operands[1], &in.Src[1])
 }
 
-// copySize puts the number of bytes that an asynchronous copy reads into %@v.
+// copySize returns code that puts the number of bytes that an asynchronous copy reads into %@v.
 func copySize(src *ptx.Inst, in *isa.Inst) string {
 	switch {
 	case in.Src[2].Kind == isa.Sink:
@@ -505,11 +507,11 @@ func copySize(src *ptx.Inst, in *isa.Inst) string {
 	return ".reg .b32 %@m; mov.b32 %@m, " + src.Operands[3].String() + "; cvt.u64.u32 %@v, %@m;\n"
 }
 
-// barrierValue packs the barrier and the number of threads.
+// barrierValue returns code that packs the barrier and the number of threads.
 func barrierValue(src *ptx.Inst, in *isa.Inst) string {
 	ops := src.Operands
 	if in.Op != isa.OpSync && in.Op != isa.OpArrive {
-		ops = ops[1 : len(ops)-1] // without result and predicate of bar.red
+		ops = ops[1 : len(ops)-1] // without the result and the predicate of bar.red
 	}
 	threads := "0"
 	if len(ops) > 1 {
@@ -518,7 +520,7 @@ func barrierValue(src *ptx.Inst, in *isa.Inst) string {
 	return fmt.Sprintf(".reg .b64 %%@v; .reg .b32 %%@i, %%@n; mov.b32 %%@i, %s; mov.b32 %%@n, %s; mov.b64 %%@v, {%%@i, %%@n};\n", ops[0], threads)
 }
 
-// logged is the body of one of switches that logs its parameters.
+// logged returns the body of one of switches, which logs the parameters.
 func (r *rewriter) logged(d *ptx.Func) string {
 	kinds := []Kind{SwitchThread}
 	if len(d.Params) == 3 {
@@ -537,12 +539,12 @@ func (r *rewriter) logged(d *ptx.Func) string {
 	return b.String() + "ret;\n"
 }
 
-// operation logs a value for a site.
+// operation returns code that logs a value for a site.
 func operation(value string, site int) string {
 	return call(reserved+"operation", "b64 "+value, fmt.Sprintf("b32 %d", site))
 }
 
-// call calls a function with arguments, "TYPE VALUE" each.
+// call returns a call of a function. Each argument is "TYPE VALUE".
 func call(name string, args ...string) string {
 	var b, list strings.Builder
 	b.WriteString("{ ")
@@ -558,7 +560,7 @@ func call(name string, args ...string) string {
 	return b.String()
 }
 
-// guarded makes the lanes for which the guard of an instruction holds execute code.
+// guarded returns code that only the lanes execute for which the guard of an instruction holds.
 func guarded(src *ptx.Inst, code string) string {
 	if src.Pred == "" {
 		return code
@@ -573,7 +575,7 @@ func guarded(src *ptx.Inst, code string) string {
 // named replaces the prefix in a name of a template.
 func (r *rewriter) named(s string) string { return strings.ReplaceAll(s, "@", r.prefix) }
 
-// exit is the call of a kernel at the end of a thread.
+// exit returns the call that a kernel makes at the end of a thread.
 func (r *rewriter) exit(site int) string {
 	if r.options.Mode == HiRace {
 		return call(reserved + "exit")
@@ -581,7 +583,7 @@ func (r *rewriter) exit(site int) string {
 	return operation("0", site)
 }
 
-// code parses a template as a block, with op in place of @op. The @ of a guard begins a line.
+// code parses a template as a block, and replaces @op by op. The @ of a guard is the first character of a line.
 func (r *rewriter) code(template string, op ptx.Stmt) *ptx.Block {
 	lines := strings.Split(template, "\n")
 	for i, l := range lines {

@@ -11,17 +11,17 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// kernel puts instructions into a kernel with a pointer in %rd1, a predicate %p1 and a shared variable.
+// kernel returns a kernel with a body, a pointer in %rd1, a predicate %p1 and a shared variable.
 func kernel(body string) string {
 	return ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n" +
 		".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .pred %p<3>; .reg .b32 fp0_m; .shared .align 4 .b32 s; .local .align 4 .b32 t;\n" +
 		"ld.param.u64 %rd1, [p];\n" + body + "\nret;\n}\n"
 }
 
-// calledBy finds what the code for an instruction calls.
+// calledBy matches the calls of device code.
 var calledBy = regexp.MustCompile(`call (?:\([^)]*\), )?__fencepost_(\w+)`)
 
-// TestForms wants of each form of an instruction the calls of its record; the last one is that of ret.
+// TestForms checks the calls for each form of an instruction. The last call is that of ret.
 func TestForms(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"ld.global.u32 %r1, [%rd1];", "operation"},
@@ -92,7 +92,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestCheckedForms wants of each form of an instruction the calls of mode hirace, and how an access is described.
+// TestCheckedForms checks the calls in mode hirace for each form of an instruction, and the description of the access.
 func TestCheckedForms(t *testing.T) {
 	for _, c := range []struct{ body, want, what string }{
 		{"ld.global.u32 %r1, [%rd1];", "access", "size 4 action 0 space 0"},
@@ -149,7 +149,7 @@ func TestCheckedForms(t *testing.T) {
 	}
 }
 
-// TestRefused wants every instruction that cannot be instrumented, and its line.
+// TestRefused checks that every instruction that cannot be instrumented is reported with its line.
 func TestRefused(t *testing.T) {
 	copies := kernel("mbarrier.init.shared.b64 [s], 1;\nadd.u32 %r1, %r1, 1;\nmbarrier.init.shared.b64 [s], 1;")
 	_, _, err := Text("k.ptx", copies, Options{Mode: HiRace})
@@ -170,7 +170,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPartly wants kernels left as they are, and named, that have what cannot be instrumented or call what has it, and the others instrumented.
+// TestPartly checks that kernels that cannot be instrumented, or that call a function that cannot, are unchanged and
+// listed, and that the others are instrumented.
 func TestPartly(t *testing.T) {
 	text := kernel("st.global.u32 [%rd1], %r1;") + `.func helper(.param .b64 q) { .reg .b64 %rd2; ld.param.b64 %rd2, [q]; cp.async.bulk.commit_group; ret; }
 .visible .entry m(.param .u64 p) { .reg .b64 %rd1; ld.param.u64 %rd1, [p]; { .param .b64 a; st.param.b64 [a], %rd1; call helper, (a); } ret; }
@@ -203,7 +204,7 @@ func TestPartly(t *testing.T) {
 	}
 }
 
-// TestPruned wants the accesses that are not logged because another one tells of them.
+// TestPruned checks which accesses are not logged because another one covers them.
 func TestPruned(t *testing.T) {
 	for _, c := range []struct {
 		body string
@@ -241,14 +242,15 @@ func TestPruned(t *testing.T) {
 			t.Errorf("%s: %d pruned, %d logged of %d, error %v; want %d pruned", c.body, p.Pruned, p.Logged, all.Logged, err, c.want)
 		}
 	}
-	// In a log stores have values.
+	// In a log, stores have values.
 	body := "st.global.u32 [%rd1], %r1;\nld.global.u32 %r2, [%rd1];\nst.global.u32 [%rd1], %r3;"
 	if _, p, err := Text("k.ptx", kernel(body), Options{Prune: true}); err != nil || p.Pruned != 1 {
 		t.Errorf("%d pruned, error %v; want the load", p.Pruned, err)
 	}
 }
 
-// TestSignals wants of what is put in nothing that could pass for how the program and the host synchronise.
+// TestSignals checks that the inserted code has nothing that looks like synchronisation between the program and the
+// host.
 func TestSignals(t *testing.T) {
 	for _, mode := range []Mode{Log, HiRace} {
 		text, _, err := Text("k.ptx", kernel("st.global.u32 [%rd1], %r1;"), Options{Mode: mode})

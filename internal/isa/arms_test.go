@@ -44,7 +44,7 @@ func TestArms(t *testing.T) {
 	}
 }
 
-// TestArmsOfCheck: a call that does not return, as of an assertion, is an arm that ends there.
+// TestArmsOfCheck checks that a call that does not return, as of an assertion, is an arm that ends there.
 func TestArmsOfCheck(t *testing.T) {
 	f := decode(t, `.func stop()
 .noreturn

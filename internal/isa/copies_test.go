@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCopies: a load copies where all that it gives is stored as it is, and nothing else.
+// TestCopies checks that a load is a copy if and only if its whole result is stored unchanged.
 func TestCopies(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd2], %r1;", "copy"},

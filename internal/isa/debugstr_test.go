@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestDebugStrings: a name of .debug_str is found by its place, and costs its own length, not that of the section, however often it is asked for.
+// TestDebugStrings checks that a name of .debug_str is found by its offset, in time proportional to its own length and
+// not to that of the section, however often it is looked up.
 func TestDebugStrings(t *testing.T) {
 	const names = 2000
 	var all strings.Builder

@@ -269,7 +269,7 @@ const maxVar = 1 << 44
 // declaredSize is the bytes of an element of a declared variable.
 func declaredSize(d *ptx.Var) int { return typeByName[d.Type].Size() * max(d.Vector, 1) }
 
-// varSize gives the size of a declared name and of one element; the size is beyond maxVar when it is absurd.
+// varSize returns the size of a declared name and of one element; the size is beyond maxVar when it is absurd.
 func varSize(d *ptx.Var, n *ptx.VarName) (size, elem int64) {
 	elem = int64(declaredSize(d))
 	size = elem

@@ -16,7 +16,7 @@ import (
 
 const header = ".version 8.5\n.target sm_80\n.address_size 64\n"
 
-// parse reads a module of the given text behind the usual header.
+// parse parses a module with the given text after the usual header.
 func parse(t testing.TB, name, text string) *ptx.Module {
 	t.Helper()
 	m, err := ptx.Parse(name, header+text)
@@ -46,7 +46,7 @@ func kernel(t testing.TB, text string) *Func {
 	return f
 }
 
-// TestMissing: what has a row is not missing.
+// TestMissing checks that an instruction with a row is not missing.
 func TestMissing(t *testing.T) {
 	for _, op := range theTable().ops {
 		if missing[op] {
@@ -55,7 +55,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestBulkPrefetch: the word prefetch is a modifier itself, and no size of a prefetch (".L2::128B").
+// TestBulkPrefetch checks that prefetch is a modifier of its own, and not the size of a prefetch (".L2::128B").
 func TestBulkPrefetch(t *testing.T) {
 	kernel(t, `.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b16 %h;
 cp.async.bulk.prefetch.L2.global [%rd1], 16;
@@ -66,12 +66,12 @@ ld.global.L2::128B.b32 %r1, [%rd1];
 ret;`)
 }
 
-// TestPredicateRegister: one special register is a predicate.
+// TestPredicateRegister checks the special register that is a predicate.
 func TestPredicateRegister(t *testing.T) {
 	kernel(t, ".reg .pred %p; mov.pred %p, %is_explicit_cluster; ret;")
 }
 
-// TestClusters: what a kernel says of its clusters.
+// TestClusters checks the cluster directives of a kernel.
 func TestClusters(t *testing.T) {
 	f := decode(t, ".visible .entry k() .explicitcluster .reqnctapercluster 4, 2 .maxclusterrank 8 { ret; }").ByName["k"]
 	if f.Err != nil || !f.ExplicitCluster || f.Cluster != (event.Dim3{X: 4, Y: 2, Z: 1}) || f.MaxCluster != 8 {
@@ -79,7 +79,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestRefusals: each line of a kernel gets the error that its comment asks for.
+// TestRefusals checks that each line of a kernel gets the error in its comment.
 func TestRefusals(t *testing.T) {
 	const registers = ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>; .shared .b32 sh[4]; .reg .u32 x; .reg .u64 y; .reg .v2 .u32 v;"
 	for _, line := range []string{
@@ -225,7 +225,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTypes: what registers of other types than the instruction's are taken all the same.
+// TestTypes checks which registers are accepted although their type is not the instruction's.
 func TestTypes(t *testing.T) {
 	kernel(t, `.reg .b16 n16; .reg .b32 %r<5>; .reg .f32 %f<5>; .reg .u32 x; .reg .s32 y; .reg .f16x2 h; .reg .b64 %rd; .reg .u32 z<7>, z7;
 { .reg .f32 x; mov.f32 x, %f1; }
@@ -241,7 +241,7 @@ red.global.add.noftz.f32 [%rd], %f1;
 ret;`)
 }
 
-// TestWithoutSize: what has no size, and an alignment that is none.
+// TestWithoutSize checks objects without a size, and an invalid alignment.
 func TestWithoutSize(t *testing.T) {
 	for src, want := range map[string]string{
 		".shared .b8 s[]; .visible .entry k() { ret; }":                                              "test.ptx:4:13: variable s needs a size, an initial value or .extern",
@@ -264,7 +264,7 @@ func TestWithoutSize(t *testing.T) {
 	}
 }
 
-// TestLargeParameters: parameters that no device takes are an error, of which there is one.
+// TestLargeParameters checks that parameters larger than any device takes are one error.
 func TestLargeParameters(t *testing.T) {
 	for _, head := range []string{".entry k(.param .b8 a[1000000000], .param .b64 b)", ".func (.param .b8 r[600000]) f(.reg .b32 a)"} {
 		_, err := Decode(parse(t, "test.ptx", head+" { ret; }"))
@@ -274,7 +274,8 @@ func TestLargeParameters(t *testing.T) {
 	}
 }
 
-// TestExtents: a directive whose numbers cannot be meant is an error, and not left out: the launch would go unchecked.
+// TestExtents checks that a directive with invalid numbers is an error. If it were ignored, the launch would not be
+// checked.
 func TestExtents(t *testing.T) {
 	for _, d := range []string{".reqntid 99999999999", ".reqntid 1,2,3,4", ".maxntid", ".maxntid 5000000000", ".reqnctapercluster 4294967297", ".maxclusterrank 99999999999"} {
 		_, err := Decode(parse(t, "test.ptx", ".entry k() "+d+" { ret; }"))
@@ -287,7 +288,8 @@ func TestExtents(t *testing.T) {
 	}
 }
 
-// TestErrorsStayWithTheirFunction: one exotic kernel does not refuse the others, and what a kernel calls counts.
+// TestErrorsStayWithTheirFunction checks that an unsupported kernel does not affect others, and that the functions that
+// a kernel calls count.
 func TestErrorsStayWithTheirFunction(t *testing.T) {
 	m := decode(t, `
 .func bad() { exotic.u32 1; ret; }
@@ -385,7 +387,7 @@ ret;`)
 	check("membar", []any{in(20).Order, in(20).Scope}, []any{event.SC, event.ScopeGPU})
 }
 
-// TestMovVectors packs and unpacks in every shape.
+// TestMovVectors packs and unpacks vectors of every shape.
 func TestMovVectors(t *testing.T) {
 	f := kernel(t, `.reg .b8 %b<3>; .reg .b16 %h<5>; .reg .b32 %r<5>; .reg .b64 %d<5>; .reg .b128 %q<3>;
 mov.b32 %r1, {%h1, %h2};
@@ -510,7 +512,8 @@ func TestLinking(t *testing.T) {
 	}
 }
 
-// TestAddressOfParameter: a device function's parameter whose address is taken lives in its local frame.
+// TestAddressOfParameter checks that a parameter of a device function whose address is taken is in the function's local
+// frame.
 func TestAddressOfParameter(t *testing.T) {
 	m := decode(t, `.func f(.param .b32 n, .param .align 8 .b8 s[24]) { .reg .b64 %rd<4>; .reg .b32 %r<3>;
 ld.param.b32 %r1, [s+4];
@@ -638,7 +641,7 @@ $L__info_string1: .b8 120, 120, 120, 0, 98, 97, 114, 0 }
 	}
 }
 
-// TestErrorsHaveSourcePlaces: what is wrong names the line of the source, and the calls that lead there.
+// TestErrorsHaveSourcePlaces checks that an error names the line of the source, and the calls that lead there.
 func TestErrorsHaveSourcePlaces(t *testing.T) {
 	const debug = `
 .file 1 "a.py"
@@ -696,7 +699,8 @@ func checkLines(t *testing.T, err error, want ...string) {
 	}
 }
 
-// TestLocationsOfInlineAssembly has the lines that LLVM counts in the text of inline assembly, in which the source has one.
+// TestLocationsOfInlineAssembly has the line numbers that LLVM assigns within inline assembly, which is on one line of
+// the source.
 func TestLocationsOfInlineAssembly(t *testing.T) {
 	m := decode(t, `
 .visible .entry k() { .reg .b32 %r<3>;
@@ -767,7 +771,7 @@ func TestSharedLayout(t *testing.T) {
 	}
 }
 
-// TestNvcc decodes what nvcc makes of a program that uses a little of everything; nothing of it may be refused.
+// TestNvcc decodes the output of nvcc for a program with many features. Nothing in it may be refused.
 func TestNvcc(t *testing.T) {
 	nvcc, err := exec.LookPath("nvcc")
 	if err != nil || testing.Short() {

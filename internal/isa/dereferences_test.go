@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestDereferences: a loaded address is used where an access is made by it, or by what was added to it, or where it is passed on.
+// TestDereferences checks that a loaded address is used where an access uses it, or a sum with it, or where it is
+// passed on.
 func TestDereferences(t *testing.T) {
 	for body, want := range map[string]bool{
 		"ld.u64 %rd3, [%rd1]; ld.u32 %r1, [%rd3];":                                                     true,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDiscards: the result of an atomic operation is discarded where it is moved at most.
+// TestDiscards checks that the result of an atomic operation is discarded if it is only moved.
 func TestDiscards(t *testing.T) {
 	names := map[Use]string{Used: "used", Returned: "returned", Discarded: "discarded"}
 	for _, test := range []struct {

@@ -41,7 +41,7 @@ type graph struct {
 
 func (g *graph) blocks() int { return len(g.succ) }
 
-// leaves reports whether control does not go on behind an instruction, and whether it leaves the function there.
+// leaves reports whether control does not continue after an instruction, and whether it leaves the function there.
 func leaves(in *Inst) (stops, exits bool) {
 	switch in.Class {
 	case Ret, Exit, Trap:
@@ -207,7 +207,7 @@ func (w *walk) part(b int32) {
 }
 
 // splitLoops separates the head from each component with several blocks. Components are in reverse order, so the head
-// goes behind the rest.
+// goes after the rest.
 func splitLoops(parts [][]int32, single []bool) [][]int32 {
 	var out [][]int32
 	for _, p := range parts {

@@ -29,7 +29,7 @@ OUT: ret;               // 7`)
 	}
 }
 
-// TestEndlessLoop: inside a loop that never ends a branch still joins.
+// TestEndlessLoop checks that a branch inside a loop that never ends reconverges.
 func TestEndlessLoop(t *testing.T) {
 	f := kernel(t, `.reg .pred %p<3>;
 HEAD: @%p1 bra SKIP;  // 0 -> 2
@@ -40,8 +40,8 @@ SKIP: bra HEAD;       // 2`)
 	}
 }
 
-// TestFlowRandom compares Rank and IPDom of random control flow with their definitions: every strongly connected part
-// is contiguous in rank and edges between parts go up; a post-dominator is on every path to the end.
+// TestFlowRandom compares Rank and IPDom of random control flow with their definitions: every strongly connected
+// component is contiguous in rank, edges between components go up, and a post-dominator is on every path to the end.
 func TestFlowRandom(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 400 {
@@ -94,7 +94,7 @@ func checkFlow(t *testing.T, f *Func, text string) {
 			ends = ends && (k == end || from[k][end])
 		}
 		if f.Insts[i].Class != Branch || !ends {
-			continue // an endless loop is in reach: what joins behind it is a matter of choice
+			continue // an endless loop is in reach: what joins after it is a matter of choice
 		}
 		// The immediate post-dominator: the first of those on every path to the end.
 		want := -1
@@ -109,7 +109,7 @@ func checkFlow(t *testing.T, f *Func, text string) {
 	}
 }
 
-// end stands for the end of the function among successors.
+// end represents the end of the function among successors.
 const end = -1
 
 func successors(f *Func) [][]int {
@@ -129,7 +129,7 @@ func successors(f *Func) [][]int {
 	return succ
 }
 
-// reach is what an instruction reaches when it may not pass through another.
+// reach returns the instructions that one can reach without passing through another.
 func reach(succ [][]int, from, without int) map[int]bool {
 	seen := map[int]bool{}
 	work := []int{from}
@@ -149,7 +149,8 @@ func reach(succ [][]int, from, without int) map[int]bool {
 	return seen
 }
 
-// TestSynchronises asks kernels whose code has, or calls what has, an operation that could order threads besides barriers.
+// TestSynchronises checks which kernels have operations, or call functions with operations, that could order threads
+// besides barriers.
 func TestSynchronises(t *testing.T) {
 	const functions = `.func leaf()
 {

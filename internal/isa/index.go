@@ -2,7 +2,7 @@ package isa
 
 import "fencepost.dev/fencepost/ptx"
 
-// indexed returns the address `array[i]`: that of the array, and that of element i behind it. An index in a register is
+// indexed returns the address `array[i]`: that of the array, and that of element i after it. An index in a register is
 // multiplied by instructions inserted before in.
 func (b *body) indexed(in *Inst, o *ptx.Operand) (Operand, bool) {
 	elem := b.elementSize(o.Name)

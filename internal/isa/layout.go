@@ -97,8 +97,8 @@ func undefined(name string) string {
 // compute capability 8.0 and up. The cooperative groups of CUDA C++ keep the barriers of their larger tiles there.
 const ReservedShared = 1024
 
-// SharedLayout places the shared variables that the kernel can reach: behind the reserved region the static ones in the
-// order of their declaration, each aligned, and behind them the dynamic ones, which all begin at the same place.
+// SharedLayout places the shared variables that the kernel can reach: after the reserved region the static ones in the
+// order of their declaration, each aligned, and after them the dynamic ones, which all begin at the same place.
 func (m *Module) SharedLayout(kernel *Func) *Shared {
 	s := &Shared{Offset: make([]int64, len(m.Vars))}
 	used := make([]bool, len(m.Vars))

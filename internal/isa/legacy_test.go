@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// TestLegacy: what PTX 1.x and devices sm_1x leave out is there for them, and for nobody else.
+// TestLegacy checks that omissions that only PTX 1.x and devices sm_1x allow are accepted for these and for no others.
 func TestLegacy(t *testing.T) {
 	body := `
 .entry k(.param .u32 p) {
@@ -51,7 +51,7 @@ func TestLegacy(t *testing.T) {
 	}
 }
 
-// TestConstantBanks: a bank says nothing that the name of the variable does not.
+// TestConstantBanks checks that the bank of a constant variable is redundant.
 func TestConstantBanks(t *testing.T) {
 	f := decode(t, `
 .const[2] .b32 two[2] = {1, 2};
@@ -62,7 +62,8 @@ func TestConstantBanks(t *testing.T) {
 	}
 }
 
-// TestOutside: a module may declare what belongs to each thread; a kernel that uses it is refused, others are not.
+// TestOutside checks that a module may declare variables that belong to each thread. Only a kernel that uses one is
+// refused.
 func TestOutside(t *testing.T) {
 	m := decode(t, `
 .reg .u32 counter;

@@ -35,7 +35,7 @@ func (f *Func) Register(name string) (slot int32, typ Type, err error) {
 	return 0, 0, fmt.Errorf("no instruction of %s writes the register %s", f.Name, name)
 }
 
-// declared gives the type of a register by its declaration.
+// declared returns the type of a register by its declaration.
 func (f *Func) declared(name string) (Type, error) {
 	outer, inner := declarations(f.Decl.Body, name)
 	switch {
@@ -56,7 +56,7 @@ func (f *Func) declared(name string) (Type, error) {
 	return t, nil
 }
 
-// declarations gives the declarations of a register in a block, and the number of those in the blocks within it.
+// declarations returns the declarations of a register in a block, and the number of those in the blocks within it.
 func declarations(b *ptx.Block, name string) (here []*ptx.Var, within int) {
 	for _, st := range b.Stmts {
 		switch st := st.(type) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestObjects: an access is that of a variable where its address is the variable's plus an index, and of none where that is not sure.
+// TestObjects checks that an access belongs to a variable if its address is the variable's plus an index, and to none
+// if this is uncertain.
 func TestObjects(t *testing.T) {
 	for _, test := range []struct{ body, want string }{
 		{"mov.u32 %r1, a; ld.shared.u32 %r2, [%r1+4];", "a"},

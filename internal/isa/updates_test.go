@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUpdates: a store updates where its value is computed from a load of the same address.
+// TestUpdates checks that a store is an update if its value is computed from a load of the same address.
 func TestUpdates(t *testing.T) {
 	for _, test := range []struct {
 		body string

@@ -14,8 +14,8 @@ import (
 
 //go:generate go run ./vectors testdata
 
-// TestVectors runs every implementation on the value vectors, which were computed apart from it (see vectors/), and
-// fails for a spelling without vectors and for vectors without a spelling.
+// TestVectors runs every implementation on the value vectors, which were computed independently (see vectors/). It
+// fails if a spelling has no vectors or vectors have no spelling.
 func TestVectors(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -47,8 +47,8 @@ func TestVectors(t *testing.T) {
 	t.Logf("%d spellings", len(list))
 }
 
-// TestSpellingsMean: what a program writes as a spelling is that spelling to the decoder too, and not another form that has
-// the same types in another order (set.eq.u16.f16 and set.eq.f16.u16, cvt.rn.bf16.f16 and cvt.rn.f16.bf16).
+// TestSpellingsMean checks that the decoder recognises each spelling as itself, and not as another form with the same
+// types in another order (set.eq.u16.f16 and set.eq.f16.u16, cvt.rn.bf16.f16 and cvt.rn.f16.bf16).
 func TestSpellingsMean(t *testing.T) {
 	for _, s := range Spellings() {
 		if s.Row.Op == "wmma" {
@@ -189,7 +189,7 @@ func evaluate(s *Spelling, in []uint64) []uint64 {
 	return a.D[:]
 }
 
-// near compares a result, within a tolerance in units in the last place for the approximate forms.
+// near compares a result. For approximate forms there is a tolerance in units in the last place.
 func near(got, want uint64, s *Spelling, ulp float64) bool {
 	if got == want || ulp == 0 {
 		return got == want

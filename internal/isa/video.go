@@ -6,7 +6,7 @@ import (
 )
 
 // videoRows is the manual's "Video Instructions". Their operands select parts of registers, and those of vmad may have
-// a sign. Each such selection is a source of its own behind the operand; that of the result follows all others: see
+// a sign. Each such selection is a source of its own after the operand; that of the result follows all others: see
 // selector.
 var videoRows = func() []*Row {
 	var rows []*Row
@@ -52,7 +52,7 @@ const (
 	negated    = 0x10
 )
 
-// selector reads the selector behind an operand's name: of one, two or four parts, of a result or a source. ok is false
+// selector reads the selector after an operand's name: of one, two or four parts, of a result or a source. ok is false
 // if the word is not a selector.
 func selector(word string, ways int, dst bool) (code uint64, ok bool) {
 	if ways == 1 {

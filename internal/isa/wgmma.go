@@ -73,7 +73,7 @@ type Layout struct {
 	Major     bool // the elements of M or N, not those of K, are adjacent
 }
 
-// The sources of wgmma.mma_async behind the accumulators: A, in one operand or four, then as many as these from its end.
+// The sources of wgmma.mma_async after the accumulators: A, in one operand or four, then as many as these from its end.
 const (
 	WgmmaB     = 3
 	WgmmaScale = 2

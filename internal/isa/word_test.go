@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// TestWords: functions that are called may access the word around a part of it if they state an order, as those of libcu++ do, and
-// those of atomicCAS do not. Nothing may where no function rounds.
+// TestWords checks that called functions may access the word around an element if they have an order, as those of
+// libcu++ do, and that functions without one, as for atomicCAS, do not. If no function aligns addresses, nothing may.
 func TestWords(t *testing.T) {
 	const head = ".version 8.0\n.target sm_80\n.address_size 64\n"
 	const called = `.func f(.param .b64 p)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestCommand mutates a small package: what its tests check is killed, what they do not check survives, what its list
-// argues is equivalent, and a loop that does not end is ended.
+// TestCommand mutates a small package. A change that its tests check must be killed, one that they do not check must
+// survive, one that its list argues about must be equivalent, and a loop that does not end must be ended.
 func TestCommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.json")
 	var out, errs bytes.Buffer
@@ -79,7 +79,7 @@ func survivorsOf(r *Report) []string {
 	return lines
 }
 
-// TestTime ends a mutant that computes for ever by its processor time, and one that waits by the clock.
+// TestTime ends a mutant that computes forever by its processor time, and one that waits forever by the clock.
 func TestTime(t *testing.T) {
 	r := &tester{tmp: t.TempDir(), memory: 1 << 10}
 	for _, c := range []struct {
@@ -96,7 +96,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestMutants wants each kind of change, and only those that compile in a sample.
+// TestMutants checks that each kind of change occurs, and that a sample has only changes that compile.
 func TestMutants(t *testing.T) {
 	src, err := load("./testdata/sums")
 	if err != nil {
@@ -135,7 +135,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestSample wants the same sample from the same seed and another one from another.
+// TestSample checks that the same seed gives the same sample, and another seed a different one.
 func TestSample(t *testing.T) {
 	src, err := load("./testdata/sums")
 	if err != nil {
@@ -163,7 +163,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestQuick orders tests by time: those of the first quarter come first, unless all are quick.
+// TestQuick checks the order of tests: the quickest quarter comes first, unless all are quick.
 func TestQuick(t *testing.T) {
 	out := "--- PASS: TestA (0.50s)\n    --- PASS: TestA/sub (0.50s)\n--- PASS: TestB (3.00s)\n--- PASS: TestC (0.10s)\n"
 	if got := quick([]byte(out)); !slices.Equal(got, []string{"TestC", "TestA"}) {
@@ -174,7 +174,7 @@ func TestQuick(t *testing.T) {
 	}
 }
 
-// TestWrongUsage wants exit code 2 for what cannot be run.
+// TestWrongUsage checks that wrong usage has exit code 2.
 func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{{}, {"a", "b"}, {"-nonsense", "a"}, {"-files", "(", "a"}, {"./nonsense"}, {"-t", "", "./testdata/sums"}} {
 		var out, errs bytes.Buffer
@@ -184,8 +184,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// TestListsHold wants every argued mutant of the tree to be one still: an entry whose function or line has changed
-// argues nothing.
+// TestListsHold checks that every listed mutant still exists: an entry whose function or line has changed is invalid.
 func TestListsHold(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -226,7 +225,7 @@ func TestListsHold(t *testing.T) {
 	}
 }
 
-// TestListMistakes wants an entry without an argument refused.
+// TestListMistakes checks that an entry without an argument is refused.
 func TestListMistakes(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "testdata"), 0o755); err != nil {

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// expr is an expression over inputs: a tree that tests make a function of, and compute themselves.
+// expr is an expression over inputs: a tree that tests compile to a function and also evaluate themselves.
 type expr struct {
 	op   Op // Const, KParam (input number imm), Special, or a native operation; Row divides
 	w    Width
@@ -24,7 +24,7 @@ type expr struct {
 
 func konst(w Width, x uint64) *expr { return &expr{op: Const, w: w, imm: x & w.Mask()} }
 
-// input is one of two inputs of each width.
+// input returns one of two inputs of each width.
 func input(w Width, k int) *expr { return &expr{op: KParam, w: w, imm: uint64(k)} }
 
 func (e *expr) String() string {
@@ -41,7 +41,7 @@ func (e *expr) String() string {
 	return fmt.Sprintf("%v%d#%d%v", e.op, e.w.Bits(), e.imm, e.args)
 }
 
-// value computes the expression by the definition of its operations, apart from evalNative.
+// value evaluates the expression by the definition of its operations, independently of evalNative.
 func (e *expr) value(in [2]uint64, tid uint64) uint64 {
 	var a [3]uint64
 	var n [3]*big.Int // as unsigned numbers
@@ -109,7 +109,7 @@ func oneIf(b bool) uint64 {
 	return 0
 }
 
-// holds reports whether a condition holds of operands that compare so as unsigned and as signed numbers.
+// holds reports whether a condition holds, given how the operands compare as unsigned and as signed numbers.
 func holds(c Cond, unsigned, signed int) bool {
 	switch c {
 	case EQ:
@@ -134,7 +134,7 @@ func holds(c Cond, unsigned, signed int) bool {
 	return unsigned >= 0
 }
 
-// divide is div and rem of the instruction's type, toward zero.
+// divide computes div and rem of the instruction's type, rounding towards zero.
 func divide(in *isa.Inst, w Width, x, y *big.Int, a [3]uint64) uint64 {
 	if !in.Type.Signed() {
 		x, y = new(big.Int).SetUint64(a[0]), new(big.Int).SetUint64(a[1])
@@ -148,7 +148,7 @@ func divide(in *isa.Inst, w Width, x, y *big.Int, a [3]uint64) uint64 {
 	return r.Mod(r, new(big.Int).Lsh(big.NewInt(1), uint(w.Bits()))).Uint64()
 }
 
-// testBlock is the shape of block that the functions of these tests are made for.
+// testBlock is the block shape of the functions in these tests.
 var testBlock = [3]uint32{100, 1, 1}
 
 // exprFunc makes a function that stores the values of expressions.
@@ -198,7 +198,7 @@ func exprFunc(list []*expr) (*Func, []*Instr) {
 	return f, stores
 }
 
-// computed is what the instructions of a function of exprFunc compute.
+// computed returns the values that the instructions of a function of exprFunc compute.
 func computed(f *Func, in [2]uint64, tid uint64) []uint64 {
 	vals := make([]uint64, len(f.Values))
 	for _, b := range f.Blocks {
@@ -230,7 +230,7 @@ func computed(f *Func, in [2]uint64, tid uint64) []uint64 {
 	return vals
 }
 
-// operands are pairs of inputs: the ends of every width, equal ones, and some between.
+// operands are pairs of inputs: the limits of every width, equal ones, and some between.
 var operands = func() [][2]uint64 {
 	edges := []uint64{0, 1, 2, 5, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 1 << 32, 1<<32 + 5,
 		1<<63 - 1, 1 << 63, 1<<63 + 1, 1<<64 - 2, 1<<64 - 1, 0x123456789abcdef1, 0xfedcba9876543210}
@@ -244,7 +244,7 @@ var operands = func() [][2]uint64 {
 	return list
 }()
 
-// numbers are constants at which a rule may begin or end to hold, of a width.
+// numbers returns constants of a width at which a rule may begin or cease to apply.
 func numbers(w Width) []uint64 {
 	if w == W1 {
 		return []uint64{0, 1}
@@ -291,7 +291,7 @@ func sameFew(t *testing.T, list []*expr) {
 	}
 }
 
-// natives are the operations of two operands of the result's width, shifts by 32 bits.
+// natives are the operations with two operands of the result's width. Shifts are by 32 bits.
 var natives = []Op{Add, Sub, Mul, And, Or, Xor, Shl, ShrU, ShrS}
 
 func second(op Op, w Width) Width {
@@ -301,7 +301,7 @@ func second(op Op, w Width) Width {
 	return w
 }
 
-// widthsOf are the widths that an operation of natives has.
+// widthsOf returns the widths of an operation of natives.
 func widthsOf(op Op) []Width {
 	if op == And || op == Or || op == Xor {
 		return []Width{W1, W32, W64}
@@ -311,7 +311,8 @@ func widthsOf(op Op) []Width {
 
 func two(op Op, w Width, x, y *expr) *expr { return &expr{op: op, w: w, args: []*expr{x, y}} }
 
-// TestAlgebraOfConstants: every operation with every boundary number on either side, with itself, and of two numbers.
+// TestAlgebraOfConstants checks every operation with every boundary number on either side, with the same operand twice,
+// and with two numbers.
 func TestAlgebraOfConstants(t *testing.T) {
 	var list []*expr
 	for _, op := range natives {
@@ -342,7 +343,7 @@ func TestAlgebraOfConstants(t *testing.T) {
 	same(t, list)
 }
 
-// TestAlgebraOfPairs: every operation with a boundary number of every operation with one.
+// TestAlgebraOfPairs checks every operation with a boundary number on the result of every such operation.
 func TestAlgebraOfPairs(t *testing.T) {
 	var list []*expr
 	for _, w := range []Width{W32, W64} {
@@ -368,7 +369,7 @@ func TestAlgebraOfPairs(t *testing.T) {
 	same(t, list)
 }
 
-// extensions of an expression to a width, from every number of bits that instructions have.
+// extensions returns extensions of an expression to a width, from every number of bits that instructions have.
 func extensions(x *expr, to Width) []*expr {
 	var list []*expr
 	for _, op := range []Op{SExt, ZExt} {
@@ -381,7 +382,7 @@ func extensions(x *expr, to Width) []*expr {
 	return list
 }
 
-// TestAlgebraOfExtensions: extensions of extensions, of masks and shifts, and masks and shifts of extensions.
+// TestAlgebraOfExtensions checks extensions of extensions, of masks and of shifts, and masks and shifts of extensions.
 func TestAlgebraOfExtensions(t *testing.T) {
 	var list []*expr
 	for _, from := range []Width{W1, W32, W64} {
@@ -410,8 +411,8 @@ func TestAlgebraOfExtensions(t *testing.T) {
 	same(t, list)
 }
 
-// TestAlgebraOfComparisons: every condition with every boundary number on either side, of both widths, negated, and of what
-// holds a predicate as a number; selections by them.
+// TestAlgebraOfComparisons checks every condition with every boundary number on either side, of both widths, negated,
+// and on a predicate held as a number, and selections by them.
 func TestAlgebraOfComparisons(t *testing.T) {
 	var list []*expr
 	add := func(e *expr) {
@@ -440,7 +441,8 @@ func TestAlgebraOfComparisons(t *testing.T) {
 	same(t, list)
 }
 
-// TestAlgebraOfSelections: predicates that are known, negated or kept as numbers; equal choices, and those of 0 and 1.
+// TestAlgebraOfSelections checks selections by predicates that are known, negated or held as numbers, between equal
+// choices, and between 0 and 1.
 func TestAlgebraOfSelections(t *testing.T) {
 	var list []*expr
 	p := input(W1, 0)
@@ -461,7 +463,7 @@ func TestAlgebraOfSelections(t *testing.T) {
 	same(t, list)
 }
 
-// divisions are the rows div and rem of 32 and 64 bits, signed and not, and the width of each.
+// divisions returns the rows div and rem of 32 and 64 bits, signed and unsigned, with their widths.
 func divisions(t *testing.T) map[*isa.Inst]Width {
 	rows := map[*isa.Inst]Width{}
 	src := ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %r<4>; .reg .b64 %d<4>;\n"
@@ -483,7 +485,8 @@ func divisions(t *testing.T) map[*isa.Inst]Width {
 	return rows
 }
 
-// TestAlgebraOfDivisions: by every power of two and what is beside it, among them those with the sign bit.
+// TestAlgebraOfDivisions checks divisions by every power of two and by the adjacent numbers, including those with the
+// sign bit.
 func TestAlgebraOfDivisions(t *testing.T) {
 	for in, w := range divisions(t) {
 		var list []*expr
@@ -501,7 +504,8 @@ func TestAlgebraOfDivisions(t *testing.T) {
 	}
 }
 
-// TestAlgebraOfSums: sums of known bounds that are widened or multiplied wide, with constants at which they begin to wrap.
+// TestAlgebraOfSums checks sums with known bounds that are widened, or multiplied with a wide result, with constants at
+// which they begin to wrap.
 func TestAlgebraOfSums(t *testing.T) {
 	tid := &expr{op: Special, w: W32, imm: uint64(isa.TidX)}
 	n := uint64(testBlock[0])
@@ -533,7 +537,7 @@ func TestAlgebraOfSums(t *testing.T) {
 	same(t, list)
 }
 
-// boundsOf makes a function of expressions that are left as they are, and gives the values they have.
+// boundsOf makes a function of expressions without optimising it, and returns their values.
 func boundsOf(list []*expr) (*Func, []Value) {
 	f, stores := exprFunc(list)
 	var vs []Value
@@ -543,7 +547,7 @@ func boundsOf(list []*expr) (*Func, []Value) {
 	return f, vs
 }
 
-// arithmeticOfBounds are expressions for the analyses of ranges.
+// arithmeticOfBounds returns expressions for the analyses of ranges.
 func arithmeticOfBounds() []*expr {
 	tid := &expr{op: Special, w: W32, imm: uint64(isa.TidX)}
 	list := []*expr{tid, konst(W32, 1<<31), konst(W32, 7), input(W32, 0), input(W64, 0)}
@@ -567,7 +571,7 @@ func arithmeticOfBounds() []*expr {
 	return list
 }
 
-// TestSpan: no value lies outside the bounds that span gives, and those of what it must know are not given up.
+// TestSpan checks that no value is outside the bounds of span, and that span finds the bounds that it should.
 func TestSpan(t *testing.T) {
 	list := arithmeticOfBounds()
 	f, vs := boundsOf(list)
@@ -604,7 +608,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// TestTerms: a value is the constant that terms gives plus a rest of no more bits than it says.
+// TestTerms checks that a value is the constant of terms plus a rest of at most the stated bits.
 func TestTerms(t *testing.T) {
 	var list []*expr
 	for i, e := range arithmeticOfBounds() {
@@ -636,7 +640,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestWindow: an address is said to lie in a window only if nothing that is added can lead out of it.
+// TestWindow checks that an address is in a window only if no added value can leave the window.
 func TestWindow(t *testing.T) {
 	small := &expr{op: ZExt, w: W64, imm: 16, args: []*expr{input(W32, 0)}}
 	times := func(x *expr) *expr { return two(Mul, W64, x, konst(W64, 1<<20-1)) }
@@ -668,7 +672,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestAlgebraFires: each rule makes what it is meant to make. That it is right is the matter of the tests above.
+// TestAlgebraFires checks that each rule applies as intended. The tests above check that the rules are correct.
 func TestAlgebraFires(t *testing.T) {
 	x, y, p, d := input(W32, 0), input(W32, 1), input(W1, 0), input(W64, 0)
 	tid := &expr{op: Special, w: W32, imm: uint64(isa.TidX)}
@@ -725,7 +729,7 @@ func TestAlgebraFires(t *testing.T) {
 	}
 }
 
-// tree writes what v is computed of.
+// tree writes the computation of v.
 func (f *Func) tree(v Value) string {
 	d := f.Def(v)
 	name := d.Op.String()
@@ -748,8 +752,8 @@ func (f *Func) tree(v Value) string {
 	return name + "(" + strings.Join(args, ",") + ")"
 }
 
-// TestSpecials: what is known of special registers before a launch, by every thread of blocks of many shapes: constants,
-// bounds, and how they differ from lane to lane, which is to be told where rows of a block are a part of a warp or warps.
+// TestSpecials checks what is known of special registers before a launch against every thread of blocks of many shapes:
+// constants, bounds, and how they differ between lanes, if rows of a block are a part of a warp or whole warps.
 func TestSpecials(t *testing.T) {
 	sizes := []uint32{1, 2, 3, 4, 5, 8, 16, 31, 32, 33, 48, 64}
 	ids := []isa.SpecialID{isa.TidX, isa.TidY, isa.TidZ, isa.NtidX, isa.NtidY, isa.NtidZ, isa.LaneID}

@@ -9,7 +9,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// bigKernel writes one kernel of about size bytes: loops, branches, shared memory and arithmetic, much as unrolled code.
+// bigKernel returns a kernel of about size bytes, with loops, branches, shared memory and arithmetic, like unrolled
+// code.
 func bigKernel(size int) string {
 	var s strings.Builder
 	s.WriteString(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry big(.param .u64 p, .param .u32 n)\n{\n" +
@@ -28,8 +29,8 @@ func bigKernel(size int) string {
 	return s.String()
 }
 
-// BenchmarkOptimise optimises one kernel of 1 MB of PTX, decoding not counted. The number of instructions left is the
-// digest of the result.
+// BenchmarkOptimise optimises a kernel of 1 MB of PTX. Decoding is not measured. The digest of the result is the number
+// of remaining instructions.
 func BenchmarkOptimise(b *testing.B) {
 	src := bigKernel(1 << 20)
 	tree, err := ptx.Parse("big.ptx", src)

@@ -97,7 +97,7 @@ type frame struct {
 	// formals are the bytes of the parameters, as set by the call.
 	formals map[int]atom
 	leads   map[int]*draft // the block that starts at an instruction
-	meets   map[int]uint64 // Env.Lockstep: the instructions at which lanes meet, -1 for behind the call, and the Imm of the Meet there
+	meets   map[int]uint64 // Env.Lockstep: the instructions at which lanes reconverge, -1 for after the call, and the Imm of the Meet there
 }
 
 // atom is one byte of a value.

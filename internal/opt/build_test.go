@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// TestCorpus builds and optimises every kernel of the corpus with the verifier between the passes, for warps in lockstep too. Where tests
-// may not take long, it takes one file in two for warps in lockstep, and the others for warps that are not.
+// TestCorpus builds and optimises every kernel of the corpus with the verifier between the passes, also for warps in
+// lockstep. Outside long mode, one of two files is built for warps in lockstep, and the others for independent threads.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("../../corpus/*/*.ptx")
 	if err != nil || len(files) == 0 {

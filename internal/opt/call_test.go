@@ -9,7 +9,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// TestRecursive compares what is recursive in random graphs of calls with the transitive closure, whichever function is asked for first.
+// TestRecursive compares the recursive functions of random call graphs with the transitive closure, whichever function
+// is queried first.
 func TestRecursive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -43,7 +44,7 @@ func TestRecursive(t *testing.T) {
 	}
 }
 
-// TestInliningIsBounded: in each of these functions, which call the one before twice, 65536 instructions would be inlined.
+// TestInliningIsBounded checks functions that each call the one before twice, which would inline 65536 instructions.
 func TestInliningIsBounded(t *testing.T) {
 	src := ".version 9.0\n.target sm_90\n.address_size 64\n.func f0() { ret; }\n"
 	for i := range 40 {

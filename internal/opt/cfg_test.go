@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// randomGraph makes a function of n blocks whose edges go anywhere; each block is left by two at most.
+// randomGraph makes a function of n blocks with random edges. Each block has at most two successors.
 func randomGraph(r *rand.Rand) *Func {
 	n := 2 + r.IntN(7)
 	var edges [][2]int
@@ -22,7 +22,7 @@ func randomGraph(r *rand.Rand) *Func {
 	return graph(n, edges)
 }
 
-// reaches tells which blocks lie on ways from a block that do not pass another.
+// reaches returns the blocks on paths from a block that do not pass another.
 func reaches(from, without *Block, next func(*Block) []*Block) map[*Block]bool {
 	seen := map[*Block]bool{}
 	work := []*Block{from}
@@ -64,7 +64,8 @@ func TestDominators(t *testing.T) {
 	}
 }
 
-// naturalLoop is the loop of a header: what reaches an edge back to it without passing it; nil if there is none.
+// naturalLoop returns the loop of a header: the blocks that reach an edge back to it without passing it, or nil if
+// there is none.
 func naturalLoop(f *Func, dom *DomTree, h *Block) map[*Block]bool {
 	var loop map[*Block]bool
 	for _, b := range h.Preds {
@@ -81,7 +82,7 @@ func naturalLoop(f *Func, dom *DomTree, h *Block) map[*Block]bool {
 	return loop
 }
 
-// checkLoop wants l to be the smallest loop around b, and its parents those around its header.
+// checkLoop checks that l is the smallest loop around b, and that its parents are the loops around its header.
 func checkLoop(t *testing.T, f *Func, dom *DomTree, b *Block, l *Loop) {
 	t.Helper()
 	var sizes []int
@@ -107,7 +108,7 @@ func checkLoop(t *testing.T, f *Func, dom *DomTree, b *Block, l *Loop) {
 	}
 }
 
-// checkPostDominators wants the nearest block that every way to an end passes.
+// checkPostDominators checks that the immediate post-dominator is the nearest block on every path to an end.
 func checkPostDominators(t *testing.T, f *Func, live map[*Block]bool) {
 	t.Helper()
 	pdom := PostDominators(f)

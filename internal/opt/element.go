@@ -8,18 +8,19 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Many targets have no instruction for an atomic access of one or two bytes: libcu++ reads and swaps the aligned word
-// that contains them. The address is P & -4 (or P & -2). The result is used through a shift by 8*(P%4) and a mask. A
-// swap writes back the other bytes of the value that it compares with. In the source the access touches only the
+// Many targets have no instruction for an atomic access of one or two bytes. libcu++ then reads and swaps the aligned
+// word that contains them, whose address is P & -4 (or P & -2). It uses the result through a shift by 8*(P%4) and a
+// mask. A swap writes back the other bytes of the value that it compares with. In the source, the access touches only
+// the element at P.
 // element at P.
 
-// Elements are the accesses of a kernel that stand for an access to one or two bytes of the word that they access.
+// Elements are the accesses of a kernel to aligned words that implement accesses to one or two bytes.
 type Elements struct {
-	funcs []funcElements // of the kernel, then of the functions that stay calls
-	Bases int            // instructions that align the address of an element: see Element.Base
+	funcs []funcElements // of the kernel, and of the functions that remain calls
+	Bases int            // number of instructions that align the address of an element: see Element.Base
 }
 
-// funcElements are the elements of a function that Build builds. Paths are those of sitePath.
+// funcElements are the elements of a function that Build builds. Paths are as sitePath returns them.
 type funcElements struct {
 	fn      *isa.Func
 	inlined map[string]bool // paths of the calls that are inlined
@@ -27,26 +28,26 @@ type funcElements struct {
 	bases   map[string]int
 }
 
-// Element is what one such access means.
+// Element describes the element that an access to a word touches.
 type Element struct {
-	Base int   // number of the and.b64 that computes the address: the first source is the address of the element
+	Base int   // number of the and.b64 that computes the word's address from the element's address, its first source
 	Size uint8 // bytes
 }
 
-// FindElements finds the elements of a kernel, and of the functions that it calls. The result does not depend on the
-// shape of a launch. An access that may use other bytes of its word is none.
+// FindElements finds the elements of a kernel and of the functions that it calls. The result does not depend on the
+// shape of a launch. An access that may use other bytes of its word is not an element.
 func FindElements(kernel *isa.Func, shared *isa.Shared) (Elements, error) {
 	if !MayHaveElements(kernel) {
 		return Elements{}, nil
 	}
-	// Use the largest block, so that no special register is a constant.
+	// With the largest block, no special register is a constant.
 	funcs, err := Build(kernel, Env{Block: [3]uint32{1024, 1024, 64}, Shared: shared})
 	if err != nil {
 		return Elements{}, err
 	}
 	var all Elements
 	for _, f := range funcs {
-		// Without unrolling: one instruction stays one.
+		// Without unrolling, each instruction remains one.
 		fixpoint(f, slices.DeleteFunc(Passes(), func(p Pass) bool { return p.Name == "unroll" }), nil)
 		Order(f)
 		all.add(f)
@@ -78,7 +79,7 @@ func (e *Elements) add(f *Func) {
 	e.funcs = append(e.funcs, of)
 }
 
-// of gives the elements of a function; nil where it has none, or is inlined wherever it is called.
+// of returns the elements of a function, or nil if the function has none or is inlined at every call.
 func (e *Elements) of(fn *isa.Func) *funcElements {
 	for i := range e.funcs {
 		if e.funcs[i].fn == fn {
@@ -88,22 +89,22 @@ func (e *Elements) of(fn *isa.Func) *funcElements {
 	return nil
 }
 
-// Placed finds the elements of a launch by their places.
+// Placed finds the elements of a launch by place.
 type Placed struct {
 	of    Elements
 	site  func(place uint32) (fn *isa.Func, at int, caller uint32)
 	known map[uint32]placed
 }
 
-// placed is what an instruction at a place has to do with elements.
+// placed describes the relation of the instruction at a place to elements.
 type placed struct {
-	element Element // Size 0: it accesses none
-	base    int     // its number, if it aligns the address of one; else -1
+	element Element // Size is 0 if it accesses none
+	base    int     // its number, if it aligns the address of an element; otherwise -1
 	level   int     // see Access
 }
 
-// At gives a kernel's elements by place. Site gives what a place stands for: an instruction, and the place of the call of its function,
-// which is 0 for a kernel. At gives nil where the kernel has no elements.
+// At returns a kernel's elements by place, or nil if the kernel has none. site resolves a place to an instruction, and
+// to the place of the call of its function, which is 0 for a kernel.
 func (e Elements) At(site func(place uint32) (fn *isa.Func, at int, caller uint32)) *Placed {
 	if e.Bases == 0 {
 		return nil
@@ -111,15 +112,15 @@ func (e Elements) At(site func(place uint32) (fn *isa.Func, at int, caller uint3
 	return &Placed{of: e, site: site, known: map[uint32]placed{}}
 }
 
-// Access returns the element that the access at a place means, and how many calls deeper the access is than the call of
-// the function that it was found in. That call has aligned the address, and no other one of the function, as by recursion.
+// Access returns the element that the access at a place touches. level is the number of calls between the access and
+// the call of the function in which the element was found. The address was aligned in that call of the function, and
+// not in another one if the function is recursive.
 func (p *Placed) Access(place uint32) (e Element, level int, ok bool) {
 	x := p.find(place)
 	return x.element, x.level, x.element.Size != 0
 }
 
-// Base returns the number of the instruction at a place, if it aligns the address of an element, and the level as Access
-// does.
+// Base returns the number of the instruction at a place if it aligns the address of an element. level is as for Access.
 func (p *Placed) Base(place uint32) (number, level int, ok bool) {
 	x := p.find(place)
 	return x.base, x.level, x.base >= 0
@@ -134,8 +135,8 @@ func (p *Placed) find(place uint32) placed {
 	return x
 }
 
-// resolve goes down the call stack of a place, to the last function on it that was called by a call which is not inlined. The path
-// leads from there.
+// resolve follows the call stack of a place to the last function that was called by a call that is not inlined. The
+// path begins there.
 func (p *Placed) resolve(place uint32) placed {
 	type call struct {
 		fn *isa.Func
@@ -167,7 +168,7 @@ func (p *Placed) resolve(place uint32) placed {
 	return x
 }
 
-// sitePath names a site by the instructions that were called through, those of the function that was built first, and its own.
+// sitePath identifies a site by the calls from the function that was built first, and by its own instruction.
 func sitePath(sites []Site, at int32) string {
 	var path []byte
 	if s := &sites[at]; s.Call >= 0 {
@@ -180,8 +181,8 @@ func appendStep(path []byte, at int) []byte {
 	return append(path, byte(at), byte(at>>8), byte(at>>16), byte(at>>24))
 }
 
-// AttachElements gives the accesses that mean elements the address of theirs: Elem is its size then, and the last of Args the
-// address.
+// AttachElements adds the address of its element to each access that touches one: Elem is then the element's size, and
+// the last of Args its address.
 func (f *Func) AttachElements(all Elements) {
 	of := all.of(f.Fn)
 	if of == nil || len(of.list) == 0 {
@@ -202,11 +203,11 @@ func (f *Func) AttachElements(all Elements) {
 	}
 }
 
-// MayHaveElements reports whether the function, or one that it may call, has both instructions by which elements are
-// recognised.
+// MayHaveElements reports whether the function, or a function that it may call, has both instructions that are needed
+// to recognise an element.
 func MayHaveElements(fn *isa.Func) bool { return fn.Any(wordAccess) && fn.Any(AlignsDown) }
 
-// wordAccess reports whether the instruction is one by which elements are accessed.
+// wordAccess reports whether the instruction can access an element.
 func wordAccess(in *isa.Inst) bool {
 	if in.Vec > 1 || in.Off != 0 {
 		return false
@@ -220,12 +221,12 @@ func wordAccess(in *isa.Inst) bool {
 	return false
 }
 
-// AlignsDown reports whether the instruction is and.b64 with -4 or -2, such as computes the address at Element.Base.
+// AlignsDown reports whether the instruction is and.b64 with -4 or -2, like the one at Element.Base.
 func AlignsDown(in *isa.Inst) bool {
 	return in.Class == isa.Pure && in.Type.Size() == 8 && in.Guard < 0 && in.RoundsTo() > 0
 }
 
-// aligned, as the Aux of an And, makes Fold keep the And, so that the address that it aligns stays known.
+// aligned is an Aux of And. Fold then keeps the And, so that the address that it aligns stays known.
 const aligned = 1
 
 // alignment returns the number of bytes to which an And aligns an address.
@@ -244,22 +245,23 @@ func (f *Func) alignment(in *Instr) (int, bool) {
 // use is one use of a value.
 type use struct {
 	in *Instr
-	at int // index in Args, -1 for the guard
+	at int // index in Args, or -1 for the guard
 }
 
-// words are the accesses to the word around one address, and the analysis of their results.
+// words are the accesses to the word that contains one address. Its methods analyse the uses of their results.
 type words struct {
 	f     *Func
 	uses  map[Value][]use
 	p     Value          // the address of the element
 	width int            // bytes of the word
 	list  []*Instr       // the accesses
-	word  map[Value]bool // values that are contents of the word
+	word  map[Value]bool // values that hold the contents of the word
 	size  int            // bytes of the element, as derived from the uses so far
 	steps int            // number of steps of need
 }
 
-// eachElement analyses every word, and gives the sites of the accesses to elements, and of the instructions that align their addresses.
+// eachElement analyses every word. It yields the sites of the accesses to elements and of the instructions that align
+// their addresses.
 func (f *Func) eachElement(yield func(access, base int32, size uint8)) {
 	uses := map[Value][]use{}
 	type key struct {
@@ -310,7 +312,7 @@ func (f *Func) eachElement(yield func(access, base int32, size uint8)) {
 	}
 }
 
-// only reports whether everything read from the word is used for the element alone, and whether swaps write the other
+// only reports whether everything read from the word is used only for the element, and whether swaps write the other
 // bytes back unchanged.
 func (w *words) only() bool {
 	for _, in := range w.list {
@@ -337,7 +339,7 @@ func (w *words) only() bool {
 	return len(w.list) > 0 && w.size > 0 && w.size < w.width
 }
 
-// swaps reports whether a swap compares with contents of the word and writes their bytes around the element back.
+// swaps reports whether a swap compares with contents of the word and writes back their bytes around the element.
 func (w *words) swaps(in *Instr) bool {
 	was, to := in.Args[1], in.Args[2]
 	if !w.word[was] {
@@ -355,7 +357,7 @@ func (w *words) swaps(in *Instr) bool {
 	return w.keeps(to, was)
 }
 
-// keeps reports whether v is the bytes of a word around the element.
+// keeps reports whether v consists of the bytes of a word around the element.
 func (w *words) keeps(v, word Value) bool {
 	d := w.f.Def(v)
 	if d == nil || d.Op != And || d.Args[0] != word && d.Args[1] != word {
@@ -369,7 +371,7 @@ func (w *words) keeps(v, word Value) bool {
 	return false
 }
 
-// spread adds copies of words, and phis all of whose arguments are words.
+// spread adds copies of words, and phis whose arguments are all words.
 func (w *words) spread() {
 	var todo []Value
 	for v := range w.word {
@@ -402,7 +404,7 @@ func (w *words) forwards(in *Instr) bool {
 	return in.Op == Phi || in.Op == Copy || in.Op == ZExt && int(in.Imm) >= 8*w.width
 }
 
-// allowed reports whether a use of a word touches the element alone, and updates size.
+// allowed reports whether a use of a word touches only the element. It updates size.
 func (w *words) allowed(v Value, u use) bool {
 	in := u.in
 	switch {
@@ -410,7 +412,7 @@ func (w *words) allowed(v Value, u use) bool {
 		return false
 	case w.forwards(in) && w.word[in.Result()]:
 		return true
-	case in.Op == Cmp: // whether a swap succeeded
+	case in.Op == Cmp: // the use tests whether a swap succeeded
 		return (Cond(in.Imm) == EQ || Cond(in.Imm) == NE) && (w.outcome(in.Args[0], in.Args[1]) || w.outcome(in.Args[1], in.Args[0]))
 	case in.Op == Atomic:
 		return slices.Contains(w.list, in) && (u.at == 1 || w.puts(in, u.at, v))
@@ -450,8 +452,8 @@ func (w *words) low(n int) bool {
 // puts reports whether Args[at] is the new value of a swap that compares with the word v.
 func (w *words) puts(in *Instr, at int, v Value) bool { return at == 2 && in.Args[1] == v }
 
-// putBack reports whether rest, the bytes of word v around the element, is only written back: by swaps that compare
-// with v, combined with bits of the element.
+// putBack reports whether rest, the bytes of word v around the element, is only written back: combined with bits of the
+// element, by swaps that compare with v.
 func (w *words) putBack(v, rest Value, size int) bool {
 	for _, u := range w.uses[rest] {
 		in := u.in
@@ -472,7 +474,7 @@ func (w *words) putBack(v, rest Value, size int) bool {
 	return true
 }
 
-// offset returns the offset of the element in the word if it is known.
+// offset returns the offset of the element in the word, if it is known.
 func (w *words) offset() (int, bool) {
 	c, ok := w.f.ConstOf(w.p)
 	return int(c) & (w.width - 1), ok
@@ -488,7 +490,7 @@ func (w *words) shift(v Value) bool {
 	return ok && by == 3 && mask == uint64(8*(w.width-1))
 }
 
-// bitsOf returns mask and by for a v that is P << by & mask.
+// bitsOf returns mask and by if v is P << by & mask.
 func (w *words) bitsOf(v Value) (mask uint64, by int, ok bool) {
 	f := w.f
 	full := f.Width(v).Mask()
@@ -516,7 +518,7 @@ func (w *words) bitsOf(v Value) (mask uint64, by int, ok bool) {
 	return 0, 0, false
 }
 
-// window reports whether v has ones at the element and nowhere else, and returns the size of the element.
+// window reports whether v is 1 in exactly the bits of the element, and returns the size of the element.
 func (w *words) window(v Value) (size int, ok bool) {
 	for n := 1; n < w.width; n *= 2 {
 		ones := uint64(1)<<(8*n) - 1
@@ -535,7 +537,7 @@ func (w *words) window(v Value) (size int, ok bool) {
 	return 0, false
 }
 
-// rest is window for the other bytes.
+// rest reports whether v is 1 in exactly the bits of the other bytes, and returns the size of the element.
 func (w *words) rest(v Value) (size int, ok bool) {
 	if at, ok := w.offset(); ok {
 		c, ok := w.f.ConstOf(v)
@@ -614,13 +616,13 @@ func (f *Func) possible(v Value, depth int) uint64 {
 	return full
 }
 
-// maxNeed bounds the depth of the search of need, maxSteps its steps for one word.
+// maxNeed is the maximum depth of the search of need, and maxSteps the maximum number of its steps for one word.
 const (
 	maxNeed  = 24
 	maxSteps = 1 << 12
 )
 
-// need returns how many of the low bits of v are used, and 64 if all may be.
+// need returns how many of the low bits of v are used, or 64 if all may be.
 func (w *words) need(v Value, depth int) int {
 	n := 0
 	for _, u := range w.uses[v] {
@@ -644,7 +646,7 @@ func (w *words) needOf(u use, depth int) int {
 			return min(bits.Len64(c), result())
 		}
 		return result()
-	case Add, Sub, Mul, Or, Xor, Not, Phi, Copy: // their low bits depend on low bits alone
+	case Add, Sub, Mul, Or, Xor, Not, Phi, Copy: // low bits of the result depend only on low bits
 		return result()
 	case Sel:
 		if u.at > 0 {

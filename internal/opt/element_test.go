@@ -7,13 +7,13 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// wordAround computes, for the byte or pair of bytes at %d1, the word's address %d2, the shift %r0 and the masks %r1, %r2.
+// wordAround computes for the one or two bytes at %d1 the word's address %d2, the shift %r0 and the masks %r1 and %r2.
 const wordAround = `
 	and.b64 %d2, %d1, -4; cvt.u32.u64 %r0, %d1; shl.b32 %r0, %r0, 3; and.b32 %r0, %r0, 24;
 	mov.u32 %r1, 255; shl.b32 %r1, %r1, %r0; not.b32 %r2, %r1;
 	ld.relaxed.gpu.b32 %r3, [%d2];`
 
-// TestFindElements: what the accesses of a kernel mean, and those that mean all that they access.
+// TestFindElements checks which accesses of a kernel touch only elements.
 func TestFindElements(t *testing.T) {
 	for _, c := range []struct {
 		name, code string

@@ -95,9 +95,9 @@ const (
 	ShadowTake    // Dst: the shadows of the values that the preceding call or entry receives
 	ShadowFrame   // Args[0]: the start of Imm bytes of local memory that become uninitialised, at the start of a call
 	Undefined     // Args[0] (W1): lanes in which the use Aux (Why) depends on an unwritten value; Imm: 1 plus the site where that was loaded
-	Meet          // Env.Lockstep: the lanes that parted at a Branch or Switch of the same Imm meet here
+	Meet          // Env.Lockstep: the lanes that diverged at a Branch or Switch of the same Imm reconverge here
 
-	// Terminators. With Env.Lockstep, Imm of Branch and Switch is the Meet at which the lanes that part here meet again
+	// Terminators. With Env.Lockstep, Imm of Branch and Switch is the Meet at which the lanes that diverge here reconverge
 	// (NoMeet: at none), and Aux of Branch is the index in Succs of the block that follows it in the source.
 	Jump   // to Succs[0]
 	Branch // Args[0] (W1) ? Succs[0] : Succs[1]
@@ -213,15 +213,15 @@ type Func struct {
 type Env struct {
 	Block, Grid [3]uint32
 	Shared      *isa.Shared
-	// Lockstep says that lanes which part meet again at the immediate post-dominator in the source, and only there, as
-	// on hardware before Volta. Every branch of the source at which lanes may part stays, and so do the places at which
-	// they meet (Meet).
+	// Lockstep says that lanes that have diverged reconverge at the immediate post-dominator in the source, and only there,
+	// as on hardware before Volta. Every branch of the source at which lanes may diverge is kept, and so is every place
+	// at which they reconverge (Meet).
 	Lockstep bool
 	// Uninit says that uses of unwritten values are reported; see shadow.go.
 	Uninit bool
 }
 
-// NoMeet is the Imm of a branch whose lanes do not meet again.
+// NoMeet is the Imm of a branch whose lanes do not reconverge.
 const NoMeet = ^uint64(0)
 
 // RowLanes is the number of lanes of a warp that have the same tid.y and tid.z, and 32 if all lanes have or if no such

@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// TestLoopWithoutPreheader: the preheader that the first hoisted computation asks for shifts the numbers of the blocks
-// behind it, the last of which is the loop, while the second one is still to be judged.
+// TestLoopWithoutPreheader checks that the preheader for the first hoisted computation renumbers the blocks after it,
+// the last of which is the loop, before the second computation is handled.
 func TestLoopWithoutPreheader(t *testing.T) {
 	tree, err := ptx.Parse("k.ptx", `.version 8.0
 .target sm_80
@@ -96,7 +96,8 @@ func builtText(t *testing.T, src string) *Func {
 	return fs[0]
 }
 
-// TestPreheader: what moves before a loop goes to the block that is there, if that leads nowhere else.
+// TestPreheader checks that computations are hoisted into the existing block before a loop if that has no other
+// successor.
 func TestPreheader(t *testing.T) {
 	f := builtText(t, `.visible .entry k(.param .u64 p, .param .u32 n) {
 	.reg .pred %q; .reg .b32 %r<6>; .reg .b64 %d;
@@ -126,7 +127,8 @@ LOOP:
 	}
 }
 
-// TestPromotedFrames: each function instance's local memory becomes values by itself; one whose address leaves stays.
+// TestPromotedFrames checks that the local memory of each function instance becomes values independently, except if its
+// address escapes.
 func TestPromotedFrames(t *testing.T) {
 	const function = `.func (.reg .b32 r) NAME(.reg .b32 x, .reg .b64 p) {
 	.local .align 4 .b32 own[4]; .reg .b64 %q; .reg .b32 %a;

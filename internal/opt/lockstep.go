@@ -7,13 +7,13 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// With Env.Lockstep, lanes of a warp part at branches of the source. They meet again at the branch's immediate
-// post-dominator in the source (isa.Func.IPDom), or behind the call if the function ends before. Passes change the
+// With Env.Lockstep, lanes of a warp diverge at branches of the source. They reconverge at the branch's immediate
+// post-dominator in the source (isa.Func.IPDom), or after the call if the function ends before. Passes change the
 // graph. So each such place holds a Meet, and each branch names its Meet.
 
 // inStep returns the reason why the lanes of a function cannot run in lockstep in this form, and nil if they can. In
-// the source an instruction with a guard does not part the lanes. In this form, a guard that becomes control flow would
-// part them, so a function with such a guard is refused.
+// the source an instruction with a guard does not make the lanes diverge. In this form, a guard that becomes control
+// flow would make them diverge, so a function with such a guard is refused.
 func inStep(g *callGraph, fn *isa.Func) error {
 	seen := map[*isa.Func]bool{fn: true}
 	work := []*isa.Func{fn}
@@ -58,7 +58,7 @@ func (f *Func) hasOwnMemory() bool {
 	return false
 }
 
-// meetings numbers the places of a frame at which lanes meet, and makes blocks begin there.
+// meetings numbers the places of a frame at which lanes reconverge, and makes blocks begin there.
 func (b *builder) meetings(fr *frame, lead []bool) {
 	fr.meets = map[int]uint64{}
 	for i := range fr.fn.Insts {
@@ -107,7 +107,7 @@ func (b *builder) parts(d *draft, in *isa.Inst) {
 	}
 }
 
-// meets reports whether lanes meet at the start of a block. They meet when they arrive there, so no block may be merged
+// meets reports whether lanes reconverge at the start of a block. They do so on arrival, so no block may be merged
 // before it.
 func (b *Block) meets() bool {
 	for _, in := range b.Instrs {
@@ -121,7 +121,7 @@ func (b *Block) meets() bool {
 	return false
 }
 
-// meetFirst moves each Meet to the front of its block, before computations: lanes meet when they reach the block.
+// meetFirst moves each Meet to the front of its block, before computations: lanes reconverge when they reach the block.
 func meetFirst(f *Func) {
 	for _, b := range f.Blocks {
 		at := 0
@@ -140,8 +140,8 @@ func meetFirst(f *Func) {
 	}
 }
 
-// meetsLate reports whether lanes that part at t go on separately behind the block (an ID) at which all their ways
-// meet: the source has ways that have been removed, or that leave the function.
+// meetsLate reports whether lanes that diverge at t remain separate after the block (an ID) at which all their paths
+// join. This happens if the source has paths that have been removed, or that leave the function.
 func (f *Func) meetsLate(t *Instr, at int) bool {
 	if at < 0 {
 		return false

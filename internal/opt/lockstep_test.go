@@ -29,7 +29,8 @@ func lockstepForm(t *testing.T, src string) *Func {
 	return fs[0]
 }
 
-// firstPlace is the place of the first instruction in the source that a block, or what it alone leads to, executes.
+// firstPlace returns the place of the first instruction in the source that a block, or the chain of its only
+// successors, executes.
 func (f *Func) firstPlace(b *Block) *Site {
 	for range f.Blocks {
 		for _, in := range b.Instrs {
@@ -45,9 +46,9 @@ func (f *Func) firstPlace(b *Block) *Site {
 	return nil
 }
 
-// checkMeetings wants of each branch what ir.go promises: Aux says which successor comes after it in the source, and Imm
-// names the Meet at the branch's immediate post-dominator, which for one in an inlined function may be behind the call.
-// The code has an access behind each branch and at each place of meeting. It gives the number of branches.
+// checkMeetings checks the promises of ir.go for each branch. Aux is the successor that comes later in the source. Imm
+// names the Meet at the branch's immediate post-dominator, which for a branch in an inlined function may be after the
+// call. The code has an access after each branch and at each reconvergence point. It returns the number of branches.
 func checkMeetings(t *testing.T, f *Func) int {
 	t.Helper()
 	meets := map[uint64]*Block{}
@@ -97,7 +98,8 @@ func checkMeetings(t *testing.T, f *Func) int {
 	return branches
 }
 
-// TestMeetings: each branch of the source stays for warps in lockstep, and knows where its lanes meet again.
+// TestMeetings checks that each branch of the source is kept for warps in lockstep, and that it has its reconvergence
+// point.
 func TestMeetings(t *testing.T) {
 	for _, c := range []struct {
 		name, code string

@@ -7,7 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// kernelHead declares what the kernels of these tests use: a parameter block of 48 bytes, registers of every size.
+// kernelHead declares the parameters and registers of these tests: a parameter block of 48 bytes, and registers of
+// every size.
 const kernelHead = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 const kernelBody = ".visible .entry k(.param .align 8 .b8 in[48])\n{\n" +
@@ -44,7 +45,7 @@ END: ret; }
 	}
 }
 
-// TestPassesReport: a pass says that it changed the function when it did, and not otherwise.
+// TestPassesReport checks that a pass reports a change if and only if it changed the function.
 func TestPassesReport(t *testing.T) {
 	for seed := range uint64(24) {
 		f := builtText(t, strings.TrimPrefix(randomProgram(seed), kernelHead))
@@ -81,7 +82,7 @@ func optimised(t *testing.T, code string) *Func {
 	return f
 }
 
-// TestUnrolls: a loop whose number of turns is known is written out, whatever loops are around it.
+// TestUnrolls checks that a loop with a known number of iterations is unrolled, whatever loops are around it.
 func TestUnrolls(t *testing.T) {
 	five := "mov.u32 %r3, 0; FIVE: st.global.u32 [%d0], %r3; add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 5; @%p2 bra FIVE;\n"
 	// The loop search has two ways out, and times as many turns as a parameter says.
@@ -105,7 +106,7 @@ func TestUnrolls(t *testing.T) {
 	}
 }
 
-// TestEmptyWays: a branch both ways of which do nothing goes, with the blocks that only jump.
+// TestEmptyWays checks that a branch with two empty paths is removed, with blocks that only jump.
 func TestEmptyWays(t *testing.T) {
 	for _, c := range []struct {
 		name, code       string
@@ -124,7 +125,7 @@ func TestEmptyWays(t *testing.T) {
 	}
 }
 
-// TestSpacesKnown: what lies in a window is known by its address: the space of accesses, and what isspacep says.
+// TestSpacesKnown checks that an address in a window determines the space of accesses and the result of isspacep.
 func TestSpacesKnown(t *testing.T) {
 	for _, c := range []struct {
 		space string
@@ -154,7 +155,7 @@ func TestSpacesKnown(t *testing.T) {
 	}
 }
 
-// TestPromotes: how many accesses of local memory stay.
+// TestPromotes checks how many accesses to local memory remain.
 func TestPromotes(t *testing.T) {
 	const box = ".local .align 8 .b8 box[16];\n"
 	for _, c := range []struct {
@@ -185,7 +186,7 @@ func TestPromotes(t *testing.T) {
 	}
 }
 
-// TestNative: integer arithmetic is built of native operations, which passes reason about, in all widths.
+// TestNative checks that integer arithmetic is built from native operations, which passes can analyse, in all widths.
 func TestNative(t *testing.T) {
 	for _, code := range []string{
 		"add.u16 %h2, %h0, %h1;", "sub.s16 %h2, %h0, 5;", "mul.lo.u16 %h2, %h0, %h1;", "mad.lo.u16 %h2, %h0, %h1, 7;", "neg.s16 %h2, %h0;", "shl.b16 %h2, %h0, %r0;", "shl.b16 %h2, %h0, 3;",

@@ -13,10 +13,10 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// outWords is how many results a random program stores, in 8-byte words.
+// outWords is the number of results of a random program, in 8-byte words.
 const outWords = 12
 
-// thread is the state of one thread of a random program: memory it stores results in, local memory.
+// thread is the state of a thread of a random program: the memory for results, and local memory.
 type thread struct {
 	params []byte
 	out    [outWords * 8]byte
@@ -315,8 +315,8 @@ func (fs forms) run(t *testing.T, m *isa.Module, f *Func, th *thread, local uint
 }
 
 // program is a random kernel: integer arithmetic of all widths, predicates, selects, guarded instructions, branches,
-// bounded loops, local memory reached through generic pointers, stores of results, calls of functions, recursive ones and
-// through pointers too.
+// bounded loops, local memory accessed through generic pointers, stores of results, and calls, also recursive and
+// through pointers.
 type program struct {
 	rng   *rand.Rand
 	s     strings.Builder
@@ -334,7 +334,7 @@ func (p *program) reg(bits int) string {
 	return p.dst(bits)
 }
 
-// number is a number of so many bits, mostly one at which a rule begins or ends to hold.
+// number returns a number of the given bits, usually one at which a rule begins or ceases to apply.
 func (p *program) number(bits int) string {
 	top := int64(1) << (bits - 1)
 	c := []int64{0, 1, -1, 2, 4, 5, 31, 32, 33, 255, 65535, 1 << 31, top, top - 1, top + 1, -2, -8, 1 << p.rng.IntN(bits), int64(bits) - 1, int64(bits), int64(bits) + 1,
@@ -342,7 +342,7 @@ func (p *program) number(bits int) string {
 	return fmt.Sprint(uint64(c) & (1<<(bits-1)<<1 - 1))
 }
 
-// two are two operands: registers, a number on either side, or the same register twice.
+// two returns two operands: registers, a number on either side, or the same register twice.
 func (p *program) two(bits int) string {
 	switch p.rng.IntN(8) {
 	case 0:
@@ -486,7 +486,7 @@ func (p *program) call() {
 
 const programRegs = "\t.reg .pred %p<6>;\n\t.reg .b8 %b<6>;\n\t.reg .b16 %h<6>;\n\t.reg .b32 %r<6>, %left, %next;\n\t.reg .b64 %d<6>;\n\t.reg .b64 %sp, %spl, %up, %fp, %fq;\n"
 
-// function writes function i: it may write the memory of its caller through a pointer.
+// function writes function i. It may write its caller's memory through a pointer.
 func (p *program) function(i int) string {
 	p.s.Reset()
 	p.s.WriteString("\t.local .align 8 .b8 depot[32];\n\tmov.u64 %spl, depot;\n\tcvta.local.u64 %sp, %spl;\n" +
@@ -506,7 +506,7 @@ func (p *program) function(i int) string {
 		p.counters() + p.s.String() + "\tret;\n}\n"
 }
 
-// counters declares what loops and calls count with.
+// counters declares the counters of loops and calls.
 func (p *program) counters() string {
 	return fmt.Sprintf("\t.reg .pred %%q<%d>;\n\t.reg .b32 %%c<%d>;\n", p.next+1, p.next+1)
 }
@@ -540,7 +540,7 @@ func randomProgram(seed uint64) string {
 	return head.String() + p.counters() + p.s.String() + "\tret;\n}\n"
 }
 
-// TestRandom runs random programs as decoded and as optimised, and wants the same stores in the same order.
+// TestRandom runs random programs as decoded and as optimised. They must make the same stores in the same order.
 func TestRandom(t *testing.T) {
 	n := 3000
 	if !testsize.Long() {

@@ -387,8 +387,9 @@ func (e *Env) specialShape(id isa.SpecialID) Shape {
 	return Shape{Kind: Uniform}
 }
 
-// liberate handles loops that lanes may leave in different turns: behind such a loop a value varies even if it is equal
-// for all lanes in every turn. It gives values that are computed in the loop and used after it a Copy behind the exit.
+// liberate handles loops that lanes may leave in different iterations: after such a loop a value varies even if it is
+// equal for all lanes in every iteration. It adds a Copy after the exit for values that are computed in the loop and
+// used after it.
 // If no single exit leads to a use, the value is treated as Varying from the start. It reports whether f changed.
 func (f *Func) liberate(parting map[*Loop]bool, inner []*Loop, dom *DomTree) bool {
 	changed := false
@@ -471,7 +472,7 @@ func (f *Func) carryOut(v Value, l *Loop, users []*Instr, dom *DomTree) bool {
 	return changed
 }
 
-// exitBefore finds the block behind an exit of l, entered only from l, that dominates b. It returns nil if there is
+// exitBefore finds the block after an exit of l, entered only from l, that dominates b. It returns nil if there is
 // none.
 func exitBefore(l *Loop, b *Block, dom *DomTree) *Block {
 	for x := b; ; {
@@ -493,7 +494,7 @@ func exitBefore(l *Loop, b *Block, dom *DomTree) *Block {
 	}
 }
 
-// partingLoops returns the loops that lanes may leave in different turns, and the blocks behind their exits.
+// partingLoops returns the loops that lanes may leave in different turns, and the blocks after their exits.
 func (f *Func) partingLoops(inner []*Loop) (map[*Loop]bool, map[*Block]bool) {
 	loops, exits := map[*Loop]bool{}, map[*Block]bool{}
 	for _, b := range f.Blocks {

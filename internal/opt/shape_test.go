@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// graph makes blocks without instructions; edges are pairs of IDs.
+// graph makes blocks without instructions. edges are pairs of IDs.
 func graph(n int, edges [][2]int) *Func {
 	f := &Func{}
 	for i := range n {
@@ -32,7 +32,7 @@ func joinIDs(f *Func, b, stop int) []int {
 	return ids
 }
 
-// TestJoins: where lanes that part at a branch meet.
+// TestJoins checks where lanes that diverge at a branch reconverge.
 func TestJoins(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -55,8 +55,8 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// TestJoinsDisjoint compares joins with what they are: the ends of two ways by different edges that share no block before.
-// In graphs without loops they are the same; in others there may be more.
+// TestJoinsDisjoint compares joins with their definition: the ends of two paths by different edges that share no block
+// before. In graphs without loops they are equal; in others there may be more.
 func TestJoinsDisjoint(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 3000 {
@@ -84,7 +84,7 @@ func TestJoinsDisjoint(t *testing.T) {
 	}
 }
 
-// disjoint reports whether two ways from b to block x, by different edges, share nothing but their ends.
+// disjoint reports whether two paths from b to block x, by different edges, share only their ends.
 func disjoint(f *Func, b *Block, x, stop int) bool {
 	var ways func(at *Block, passed uint) []uint // sets of blocks before x
 	ways = func(at *Block, passed uint) []uint {
@@ -114,7 +114,8 @@ func disjoint(f *Func, b *Block, x, stop int) bool {
 	return false
 }
 
-// TestShapes: how the values vary that a kernel stores: u the same in all lanes, aN by N from lane to lane, "" freely.
+// TestShapes checks how stored values vary between lanes: u is the same in all lanes, aN differs by N between adjacent
+// lanes, and "" is any variation.
 func TestShapes(t *testing.T) {
 	src := `.version 8.0
 .target sm_80

@@ -8,7 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// sound is a function with a loop, a phi, guarded accesses and a value of each kind that the breaks below need.
+// sound returns a function with a loop, a phi, guarded accesses and a value of each kind, which the changes below
+// break.
 func sound(t *testing.T) *Func {
 	t.Helper()
 	return builtText(t, kernelBody+`mov.u32 %r3, 0;
@@ -79,7 +80,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// strange leads to the last block from one that the function does not hold, with the number of one that leads there.
+// strange makes a block that is not in the function, with the number of a block that is, lead to the last block.
 func strange(f *Func) {
 	last := f.Blocks[len(f.Blocks)-1]
 	b := &Block{ID: last.Preds[0].ID, Succs: []*Block{last}}
@@ -91,7 +92,7 @@ func strange(f *Func) {
 	}
 }
 
-// added is the value that one way of the last branch computes.
+// added returns the value that one path of the last branch computes.
 func added(f *Func) Value {
 	v := NoValue
 	for _, b := range f.Blocks {
@@ -104,7 +105,7 @@ func added(f *Func) Value {
 	return v
 }
 
-// TestText: what is written of an instruction names all that it computes of and leads to.
+// TestText checks that the text of an instruction names all its arguments and successors.
 func TestText(t *testing.T) {
 	b := &Block{Succs: []*Block{{ID: 4}, {ID: 7}}}
 	f := &Func{Fn: &isa.Func{Name: "k"}}

@@ -2,7 +2,7 @@ package papers
 
 import "fmt"
 
-// lb is load buffering of n threads as a litmus test, which table 5 of the GPUMC paper counts.
+// lb is the litmus test of load buffering with n threads, which table 5 of the GPUMC paper counts.
 const lb = `C LB
 int x[%d]; grid %[1]d, 1;
 kernel {
@@ -10,7 +10,7 @@ kernel {
   store(x[(tid + 1) %% gridDim], 1, rlx, gpu);
 }`
 
-// files are those that commands name.
+// files returns the files that the commands use, by name.
 func files() map[string]string {
 	f := map[string]string{}
 	for _, n := range []int{3, 7, 12, 18, 22} {

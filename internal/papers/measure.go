@@ -19,7 +19,7 @@ import (
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
-// granularities counts what ScoRD reports in race-free applications when locations share metadata.
+// granularities counts the reports of ScoRD in race-free applications when locations share metadata.
 func granularities(bool) (string, error) {
 	programs, err := corpus.All()
 	if err != nil {
@@ -55,7 +55,8 @@ func granularities(bool) (string, error) {
 	return b.String(), nil
 }
 
-// kernels runs the kernels of the benchmarks on the GPU of table V, of a size for a quick run or of the benchmarks' own.
+// kernels runs the kernels of the benchmarks on the GPU of table V. Their size is the normal one if full is set,
+// otherwise a smaller one.
 func kernels(full bool) (string, error) {
 	size := 1
 	if full {

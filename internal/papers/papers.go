@@ -1,6 +1,6 @@
-// Package papers makes the page docs/papers.md. For each table and figure of the papers behind Fencepost the page has
-// the command that reproduces it, the published values, the output of the command, and the reasons for differences. The
-// package runs the commands and copies their output.
+// Package papers makes the page docs/papers.md. For each table and figure of the papers that Fencepost implements, the
+// page has the command that reproduces it, the published values, the output of the command, and the reasons for
+// differences. The package runs the commands and copies their output.
 package papers
 
 import (
@@ -21,39 +21,39 @@ import (
 // Item is a table or a figure of a paper, or several that are reproduced together.
 type Item struct {
 	Name, Title string
-	// Command is run as by a shell; empty: Other says where the result is, or that there is none.
+	// Command is executed like a shell command. If it is empty, Other says where the result is, or that there is none.
 	Command string
-	// Full is the command of an unbounded run; empty: Command.
+	// Full is the command of a full run. If it is empty, it is the same as Command.
 	Full string
-	// Keep selects the blocks of the output that the page shows, by texts in their titles; nil: all blocks. A block
-	// ends at an empty line.
+	// Keep selects the blocks of the output that the page shows, by texts in their titles. nil selects all blocks. A
+	// block ends at an empty line.
 	Keep []string
-	// Measure replaces a command that the tool does not have; Command then describes the measurement.
+	// Measure is a function that replaces a command if the tool has none. Command then describes the measurement.
 	Measure func(full bool) (string, error)
-	// Plot names the plot of the first block; empty: none.
+	// Plot is the name of the plot of the first block. If it is empty, there is no plot.
 	Plot    string
 	Printed string // the contents of the paper
-	Why     string // why the result differs, or the meaning of the figures
-	Other   string // where it is reproduced elsewhere, or why it is not
+	Why     string // why the result differs, or what the figures mean
+	Other   string // where it is reproduced instead, or why it is not
 }
 
-// Paper is a paper and its tables and figures of results.
+// Paper is a paper with the tables and figures of its results.
 type Paper struct {
 	Title string
 	Items []Item
 }
 
-// writer makes the page.
+// writer writes the page.
 type writer struct {
 	full    bool
-	outputs map[string]string // of commands that have been run
+	outputs map[string]string // by command, of commands that have been run
 	log     io.Writer
-	dir     string            // has the files that commands name
-	plots   map[string]string // by name: SVG
+	dir     string            // has the files that the commands use
+	plots   map[string]string // SVG by name
 	failed  error
 }
 
-// Main is the command. It returns the exit code.
+// Main runs the command and returns the exit code.
 func Main(args []string, out, errs io.Writer) int {
 	f := flag.NewFlagSet("papers", flag.ContinueOnError)
 	f.SetOutput(errs)
@@ -87,7 +87,7 @@ func Main(args []string, out, errs io.Writer) int {
 	return 0
 }
 
-// Write writes the page, and its progress to log. It returns the plots that the page shows, as SVG by file name.
+// Write writes the page to to, and progress to log. It returns the plots that the page shows, as SVG by file name.
 func Write(to, log io.Writer, full bool) (plots map[string]string, err error) {
 	dir, err := os.MkdirTemp("", "papers")
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *writer) item(b *strings.Builder, it *Item) {
 	}
 }
 
-// run runs commands of the tool, separated by &&, and returns their output.
+// run runs commands of the tool that are separated by &&, and returns their output.
 func (w *writer) run(commands string) (string, error) {
 	var all strings.Builder
 	for command := range strings.SplitSeq(commands, " && ") {
@@ -181,7 +181,7 @@ func (w *writer) run(commands string) (string, error) {
 	return all.String(), nil
 }
 
-// one runs a command. A command that reports findings has succeeded.
+// one runs a command. Findings are not a failure.
 func (w *writer) one(command string) (string, error) {
 	if text, ok := w.outputs[command]; ok {
 		return text, nil

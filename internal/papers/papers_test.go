@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestItems: each item is reproduced, or says where it is or why not; and the page has each.
+// TestItems checks that each item is reproduced, or tells where it is or why it is not, and that the page has each
+// item.
 func TestItems(t *testing.T) {
 	page, err := os.ReadFile("../../docs/papers.md")
 	if err != nil {
@@ -40,7 +41,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestItem runs commands, and fails where a command fails or does not print what the page wants.
+// TestItem checks that an item fails if its command fails or does not print the expected blocks.
 func TestItem(t *testing.T) {
 	for _, c := range []struct {
 		it   Item
@@ -73,7 +74,7 @@ func TestItem(t *testing.T) {
 	}
 }
 
-// TestPlot: a plot has a bar for each number, as high as it says, and is XML.
+// TestPlot checks that a plot is XML and has a bar of the correct height for each number.
 func TestPlot(t *testing.T) {
 	tab, err := readTable("Cycles <of> two (figure 8)\n            a    b\n  one      1.00  2.00\n  two words     4.00     -\n")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// table is a block of output: a title, a row of names of columns, and rows of a name and numbers.
+// table is a block of output: a title, a row with the names of columns, and rows with a name and numbers.
 type table struct {
 	title   string
 	columns []string
@@ -21,8 +21,8 @@ type row struct {
 	values []float64
 }
 
-// readTable reads a block. Names of columns must not contain blanks. Columns that are not numeric, and all to their
-// right, are left out.
+// readTable parses a block. Names of columns have no blanks. It omits columns that are not numeric, and all columns to
+// the right of one.
 func readTable(block string) (*table, error) {
 	lines := strings.Split(strings.Trim(block, "\n"), "\n")
 	if len(lines) < 3 {
@@ -30,7 +30,7 @@ func readTable(block string) (*table, error) {
 	}
 	t := &table{title: lines[0], columns: strings.Fields(lines[1])}
 	for _, line := range lines[2:] {
-		// The name is the text before the first numeric column: two or more blanks end it.
+		// The name is the text before the first numeric column. Two or more blanks end it.
 		line = strings.TrimSpace(line)
 		name, rest, _ := strings.Cut(line, "  ")
 		r := row{name: name}
@@ -58,7 +58,7 @@ const (
 
 var colours = []string{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb"}
 
-// svg draws a table as bars, a group for each row.
+// svg draws a table as bars, with a group for each row.
 func (t *table) svg() string {
 	most := 0.0
 	for _, r := range t.rows {
@@ -102,6 +102,6 @@ func (t *table) svg() string {
 
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder does not fail
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 	return b.String()
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMemory: the peak grows by what is touched, and stays when that is gone.
+// TestMemory checks that the peak grows by the touched memory, and remains when the memory is freed.
 func TestMemory(t *testing.T) {
 	before := Memory()
 	const size = 256 << 20 // more than anything else here has needed

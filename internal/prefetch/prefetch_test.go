@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// TestLines asks for any number of places, nil and out of the way ones among them, none of which may fault or change.
+// TestLines prefetches any number of addresses, with nil and invalid ones among them. None may fault or change.
 func TestLines(t *testing.T) {
 	x := uint64(7)
 	var at [Most]unsafe.Pointer

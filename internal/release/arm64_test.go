@@ -13,9 +13,9 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestARM64 wants the same report, byte for byte, of the command on ARM as of the one on x86-64, for one program of the
-// corpus in 24. It needs qemu-aarch64 (Debian's qemu-user), which executes the command. Each program has a process of its own:
-// qemu 7 keeps 0.3 GB for each device memory that there was.
+// TestARM64 checks that the command on ARM writes the same report, byte for byte, as on x86-64, for one of 24 programs
+// of the corpus. It needs qemu-aarch64 (Debian's qemu-user), which executes the command. Each program has its own
+// process, because qemu 7 keeps 0.3 GB for each device memory.
 func TestARM64(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-aarch64")
 	if err != nil || !testsize.Long() || runtime.GOARCH != "amd64" {
@@ -46,7 +46,7 @@ func TestARM64(t *testing.T) {
 	}
 }
 
-// outcome is what a command prints, and how it ends.
+// outcome returns the output of a command and how it ended.
 func outcome(t *testing.T, cmd *exec.Cmd) string {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

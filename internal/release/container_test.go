@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestContainerfile wants the image's compiler to be the one that the tests use, and its Go to be new enough.
+// TestContainerfile checks that the image has the compiler of the tests and a sufficiently new Go.
 func TestContainerfile(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", name))

@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestRelease builds an archive and a wheel, twice where tests may take long, and uses what it installs of them in fresh folders.
+// TestRelease builds an archive and a wheel, in long mode twice, installs them into new folders, and uses them.
 func TestRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command")
@@ -86,7 +86,7 @@ func TestRelease(t *testing.T) {
 	requireFixture(t, into)
 }
 
-// requireFixture uses the fixture of the wheel that is installed in a folder, with its command.
+// requireFixture uses the fixture of the wheel installed in a folder with its command.
 func requireFixture(t *testing.T, into string) {
 	t.Helper()
 	if exec.Command("python3", "-c", "import pytest").Run() != nil {
@@ -115,7 +115,7 @@ func requireFixture(t *testing.T, into string) {
 	}
 }
 
-// TestPlatforms builds for a system that is not this one, and looks into what that gives.
+// TestPlatforms builds for another system and checks the result.
 func TestPlatforms(t *testing.T) {
 	if !testsize.Long() {
 		t.Skip("compiles the command, and the standard library, for two more systems")
@@ -143,7 +143,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// TestRefused wants errors for what cannot be built.
+// TestRefused checks the errors for releases that cannot be built.
 func TestRefused(t *testing.T) {
 	for version, platform := range map[string]string{"v1.2": "linux/amd64", "1.2": "linux/mips"} {
 		if err := build(&bytes.Buffer{}, ".", t.TempDir(), version, []string{platform}); err == nil {

@@ -221,7 +221,7 @@ func dereference(s []token, i int) (end, cast int) {
 	return i, -1
 }
 
-// chain is the end of the name at i and of the subscripts and members behind it.
+// chain is the end of the name at i and of the subscripts and members after it.
 func chain(s []token, i int) int {
 	for i++; i < len(s); {
 		switch s[i].text {
@@ -246,7 +246,7 @@ func isName(s string) bool {
 	return s != "" && s != "return" && s != "else" && s[0] < utf8.RuneSelf && isWordByte(s[0]) && (s[0] < '0' || s[0] > '9')
 }
 
-// endsOperand reports whether token i ends an operand: a * or & behind it is a binary operator, or belongs to a
+// endsOperand reports whether token i ends an operand: a * or & after it is a binary operator, or belongs to a
 // declared type.
 func endsOperand(s []token, i int) bool {
 	switch {

@@ -8,8 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// carets are source lines with what an access marks in them; "" is the column of the line table. The variable is that of the
-// access, "" when it has no name in the program; the function is one that makes the access.
+// carets are source lines with the text that an access marks in them; "" means the column of the line table. The
+// variable is that of the access, or "" if it has no name in the program. The function is one that makes the access.
 var carets = []struct {
 	line               string
 	op                 detect.Op
@@ -91,7 +91,7 @@ func TestCaret(t *testing.T) {
 	}
 }
 
-// FuzzCaret wants a part of the line, whatever the line is.
+// FuzzCaret checks that the caret marks a part of the line, for any line.
 func FuzzCaret(f *testing.F) {
 	for _, c := range carets {
 		f.Add(c.line, c.variable)

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// exported is a report of every sort of finding.
+// exported is a report with every sort of finding.
 func exported() *Report {
 	r := &Report{Verdict: Found, Kernels: []Kernel{{Name: "_Z5otherv", Launches: 1}, {Name: reduceName, Launches: 1}},
 		Skipped: []Skipped{{"cudaGraphLaunch", "Graphs are not supported."}}, Notes: []string{"A remark."},
@@ -26,7 +26,7 @@ func testExport() *Export {
 		Help: func(kind string) string { return "About *" + kind + "*." }}
 }
 
-// field says what a property of an object has to be.
+// field describes the value of a property of an object.
 type field struct {
 	name     string
 	required bool
@@ -63,7 +63,7 @@ var (
 	sLog = object{{"$schema", true, "string"}, {"version", true, []string{"2.1.0"}}, {"runs", true, list{sRun}}}
 )
 
-// wrong lists what a JSON value has that the description does not allow, and what it lacks.
+// wrong lists the parts of a JSON value that the description does not allow, and the missing ones.
 func wrong(at string, v, is any) (out []string) {
 	ok := false
 	switch is := is.(type) {
@@ -102,7 +102,7 @@ func wrong(at string, v, is any) (out []string) {
 	return out
 }
 
-// TestSARIFStructure holds the output to the parts of the standard's schema that it uses.
+// TestSARIFStructure checks the output against the parts of the standard's schema that it uses.
 func TestSARIFStructure(t *testing.T) {
 	r := exported()
 	r.Findings[0].Suppressed = &Suppressed{By: "comment", At: "a.cu:1", Reason: "known"}
@@ -122,7 +122,7 @@ func TestSARIFStructure(t *testing.T) {
 	}
 }
 
-// TestSARIFResult looks at what code scanning works by.
+// TestSARIFResult checks the properties that code scanning uses.
 func TestSARIFResult(t *testing.T) {
 	r := exported()
 	var b bytes.Buffer

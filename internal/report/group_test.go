@@ -34,7 +34,8 @@ func TestHit(t *testing.T) {
 	}
 }
 
-// barrierRace is a race between two lines that a barrier before one of the instructions from point from to point to orders.
+// barrierRace returns a race between two lines that a barrier before one of the instructions from point from to point
+// to would order.
 func barrierRace(write, read, from, to int) Finding {
 	f := race()
 	f.Accesses = []Access{access(detect.Write, 128, 512, frame(write, 2, write*10, "st")), access(detect.Read, 0, 512, frame(read, 2, read*10, "ld"))}
@@ -45,7 +46,7 @@ func barrierRace(write, read, from, to int) Finding {
 	return f
 }
 
-// TestBarrierName names the barrier that orders a group as its findings do.
+// TestBarrierName checks that a group and its findings name the same barrier.
 func TestBarrierName(t *testing.T) {
 	for fix, want := range map[string]string{
 		"":                                       "; one __syncthreads() between lines 4 and 7 orders them all",
@@ -99,7 +100,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestMergedCause: a finding that stands for races of two causes has none that is certain.
+// TestMergedCause checks that a finding for races with two causes has no certain cause.
 func TestMergedCause(t *testing.T) {
 	x, y, z := barrierRace(4, 5, 40, 50), barrierRace(4, 5, 45, 55), barrierRace(4, 5, 60, 70)
 	other := barrierRace(4, 5, 40, 50)
@@ -149,7 +150,7 @@ func TestMergedCause(t *testing.T) {
 	}
 }
 
-// TestListedGroups: who reads a part of the findings finds each group under its first one there.
+// TestListedGroups checks that in a part of the findings, each group is under its first finding there.
 func TestListedGroups(t *testing.T) {
 	single := barrierRace(3, 3, 1, 2)
 	last := barrierRace(4, 6, 40, 50)

@@ -16,7 +16,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// page writes a report as a page and reads what its script reads.
+// page writes a report as a page and reads the data of its script.
 func page(t *testing.T, r *Report, x *Export) (text string, data pageReport) {
 	t.Helper()
 	var b bytes.Buffer
@@ -31,7 +31,7 @@ func page(t *testing.T, r *Report, x *Export) (text string, data pageReport) {
 	return b.String(), data
 }
 
-// TestHTML compares what a page has with the report.
+// TestHTML compares the contents of a page with the report.
 func TestHTML(t *testing.T) {
 	r := exported()
 	r.Findings[0].Message = "</script><script>alert(1)</script>{{js}}"
@@ -68,7 +68,8 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// TestHTMLOrder wants the side that came first first in the drawing, although the text shows writes first.
+// TestHTMLOrder checks that the drawing begins with the access that came first, although the text begins with the
+// write.
 func TestHTMLOrder(t *testing.T) {
 	f := race()
 	f.Accesses[0].Op, f.Accesses[1].Op = detect.Read, detect.Write
@@ -83,7 +84,7 @@ func TestHTMLOrder(t *testing.T) {
 	}
 }
 
-// many is a report of n findings in sources of 100,000 lines.
+// many returns a report of n findings in sources of 100,000 lines.
 func many(n int) (*Report, *Export) {
 	lines := make([]string, 1000)
 	for i := range lines {
@@ -126,7 +127,7 @@ func TestHTMLSize(t *testing.T) {
 	}
 }
 
-// probe runs in the page behind its script, and writes what it finds into the title.
+// probe runs in the page after the page's script, and writes its results into the title.
 const probe = `<script>
 const report = ["loaded in " + Math.round(performance.now()) + " ms"], want = (what, ok) => report.push((ok ? "ok " : "WRONG ") + what);
 const key = (k) => document.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
@@ -191,8 +192,8 @@ want("a search takes " + Math.round(each) + " ms", each < 200);
 document.title = "PROBE " + report.join("; ") + " END";
 </script></body>`
 
-// inBrowser shows a page with a script behind it, and wants all well that the script reports as the title. A page that is narrow is in
-// a frame: windows have a least width. Its script sends the report.
+// inBrowser shows a page followed by a script, and checks the result that the script writes into the title. A narrow
+// page is shown in a frame, because windows have a minimum width. The script of a frame sends the result.
 func inBrowser(t *testing.T, text, script string, width int) {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
@@ -234,7 +235,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	inBrowser(t, text, probe, 1200)
 }
 
-// phone looks at pages as wide as a phone, and at what is printed.
+// phone checks pages of the width of a phone, and their printed form.
 const phone = `<script>
 const report = [], want = (what, ok) => report.push((ok ? "ok " : "WRONG ") + what);
 for (const f of [null, ...data.findings]) {

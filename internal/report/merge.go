@@ -20,7 +20,7 @@ import (
 // common cause of the findings of the highest severity. Races that several detectors found between the same source
 // places are one finding in the words of the first of them, with an observed race before a predicted one; it names the
 // other detectors. Merge gives every finding its ID and its group, and puts the findings into the order of a report:
-// the most severe first (a limit must not hide an error behind warnings), then by source place and kind.
+// the most severe first (a limit must not hide an error after warnings), then by source place and kind.
 //
 // Findings that have an Apart are combined only if they have the same.
 //

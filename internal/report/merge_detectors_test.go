@@ -18,7 +18,7 @@ func raceBy(detector string, kind detect.Kind, lines ...int) Finding {
 	return f
 }
 
-// TestMergeDetectors checks that one race is one finding, whoever found it and whatever they call it.
+// TestMergeDetectors checks that a race is one finding, whichever detectors found it under whichever kinds.
 func TestMergeDetectors(t *testing.T) {
 	predicted := raceBy("gwcp", detect.Unordered, 7, 8)
 	predicted.Predicted = true

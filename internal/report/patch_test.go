@@ -8,7 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestBarrierBetween wants a barrier where all threads of the block pass between two lines, marked a and b, and none elsewhere.
+// TestBarrierBetween checks that a barrier is proposed at a place between two lines, marked a and b, that all threads
+// of the block pass, and nowhere else.
 func TestBarrierBetween(t *testing.T) {
 	for name, c := range map[string]struct {
 		source, want string // want: the line in front of which it goes
@@ -52,7 +53,7 @@ func TestBarrierBetween(t *testing.T) {
 	}
 }
 
-// TestWiderScope wants the scope of the device in the lines that a race between blocks names, once each.
+// TestWiderScope checks that the lines of a race between blocks are changed to device scope, once each.
 func TestWiderScope(t *testing.T) {
 	lines := []string{"__threadfence_block(); // atomic_block", "atomicCAS_block(x, atomicAdd_block(x, 1), 2);", "use(cuda::thread_scope_block);", "x_block();"}
 	const second = "l" // kernel

@@ -76,7 +76,8 @@ func inAtomic() Finding {
 		Fix: "Synchronise the streams.", Accesses: []Access{atomic, host}, Sections: sections()}
 }
 
-// sections are two critical sections: one taken and given back by functions of the program, one of which no end was seen.
+// sections are two critical sections. Functions of the program acquire and release the lock of one. The end of the
+// other was not observed.
 func sections() []Section {
 	lock := Access{Space: event.Shared, Address: 0x40, Object: Object{Name: "mutex", Named: true, Size: 4}}
 	header := event.Frame{Function: "__threadfence", File: "/opt/nvidia/include/device_functions.hpp", Line: 88, PTXLine: 15}
@@ -438,7 +439,8 @@ func TestInternal(t *testing.T) {
 	}
 }
 
-// TestSharesStorage: two warps that write volatile variables of the toolkit share its temporary storage, lanes of one do not.
+// TestSharesStorage checks that two warps that write volatile variables of the toolkit share its temporary storage, and
+// that lanes of one warp do not.
 func TestSharesStorage(t *testing.T) {
 	header := event.Frame{Function: "store", File: "/usr/local/cuda/include/cub/warp/store.cuh", Line: 7}
 	for _, c := range []struct {
@@ -467,7 +469,7 @@ func TestSharesStorage(t *testing.T) {
 	}
 }
 
-// TestCopiesInBulk: a function of the toolkit that has chosen to copy in bulk, and not one of the user's of that name.
+// TestCopiesInBulk recognises a function of the toolkit that copies in bulk, but not a user's function of that name.
 func TestCopiesInBulk(t *testing.T) {
 	header := event.Frame{Function: "cp_async_bulk", File: "/usr/local/cuda/include/cccl/cuda/__ptx/cp_async_bulk.h", Line: 7}
 	for _, c := range []struct {
@@ -490,7 +492,8 @@ func TestCopiesInBulk(t *testing.T) {
 	}
 }
 
-// TestSources: texts of one name that differ are not shown, and a file is read where no text has its name.
+// TestSources checks that different texts of the same name are not shown, and that a file is read if no text has its
+// name.
 func TestSources(t *testing.T) {
 	var s *Sources
 	s.Add("a", "lost")
@@ -515,7 +518,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestInternalCalls tells what a function of the toolkit does within one call from what two calls do to each other.
+// TestInternalCalls distinguishes races within one call of a toolkit function from races between two calls.
 func TestInternalCalls(t *testing.T) {
 	const groups = "/usr/local/cuda/include/cooperative_groups.h"
 	first, second := frame(4, 2, 50, "call"), frame(9, 2, 60, "call")
@@ -575,7 +578,7 @@ func TestInternalCalls(t *testing.T) {
 	}
 }
 
-// TestGraphCall shows where a graph was launched, however deep the call that made its node.
+// TestGraphCall checks that the launch of a graph is shown, however deep the call that made its node is.
 func TestGraphCall(t *testing.T) {
 	launch := frame(4, 2, 50, "user")
 	launch.Graph = 5
@@ -586,7 +589,7 @@ func TestGraphCall(t *testing.T) {
 	}
 }
 
-// TestUserCall shows the user's own call, however deep it lies below headers.
+// TestUserCall checks that the user's own call is shown, however deep it is below headers.
 func TestUserCall(t *testing.T) {
 	header := event.Frame{Function: "h", File: "/usr/local/cuda/include/cub/h.cuh", Line: 7}
 	for _, c := range []struct {

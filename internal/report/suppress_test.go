@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// today is the day of the tests.
+// today is the date in these tests.
 var today = time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
 
 // knownKinds are those that the tests may name.
@@ -108,7 +108,8 @@ func TestIgnoreComments(t *testing.T) {
 	}
 }
 
-// TestBaseline writes a report, adds a finding, and has the report suppress all others; then an entry made of a finding does.
+// TestBaseline writes a report, adds a finding, and uses the report to suppress all others. Then an entry made from a
+// finding suppresses it.
 func TestBaseline(t *testing.T) {
 	old := exported()
 	old.Findings[0].Suppressed = &Suppressed{By: "file", At: "s.toml:2", Reason: "known"}
@@ -155,7 +156,8 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// TestOnlyFindingsAreSuppressed leaves what was not checked, and a failure of the program, in the verdict.
+// TestOnlyFindingsAreSuppressed checks that suppressions do not affect what was not checked, nor a failure of the
+// program.
 func TestOnlyFindingsAreSuppressed(t *testing.T) {
 	r := exported()
 	for i := range r.Findings {

@@ -171,7 +171,7 @@ func (t *Text) element(f *Finding) string {
 }
 
 // index returns the array index of the address if it is certain: the element size is known, or both accesses have one
-// size and a source line of one of them subscripts the variable once with nothing behind it. PTX contains no types:
+// size and a source line of one of them subscripts the variable once with nothing after it. PTX contains no types:
 // without that evidence tile[3] might be the second field of tile[1].
 func (t *Text) index(f *Finding) (uint64, bool) {
 	a := f.shown()
@@ -208,7 +208,7 @@ func (f *Finding) shown() *Access {
 }
 
 // subscripts reports whether every mention of name in the source line is a single subscript: name[...] without a member
-// or another subscript behind it.
+// or another subscript after it.
 func subscripts(line, name string) bool {
 	found := false
 	for rest := line; name != ""; {

@@ -9,9 +9,10 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// TestAsync compares what every detector says of asynchronous copies with testdata. The default detector finds what is not waited for and
-// what is used again too early, and nothing else; the papers' detectors see a copy as accesses by its thread when it is issued, and so
-// find what a barrier would order. Some of them know no order by barriers in memory.
+// TestAsync compares every detector's findings about asynchronous copies with testdata. The default detector finds
+// exactly the copies that are not waited for and the memory that is reused too early. The papers' detectors treat a
+// copy as accesses by its thread at its issue, so they find races that a barrier would order. Some of them know no
+// order by mbarriers.
 func TestAsync(t *testing.T) {
 	for _, r := range suiteResults(t, "async") {
 		misused := slices.ContainsFunc(r.Report.Findings, func(f report.Finding) bool {
@@ -28,7 +29,7 @@ func TestAsync(t *testing.T) {
 	}
 }
 
-// racesBy counts those that a detector found.
+// racesBy returns the number of races that a detector found.
 func racesBy(r CorpusResult, detector string) (n int) {
 	for _, f := range r.Report.Findings {
 		if f.Class == detect.Race && (f.Detector == detector || slices.Contains(f.Also, detector)) {

@@ -10,7 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// TestBLAS: what the stand-ins for cuBLAS and cuRAND compute is what plain loops compute, and their accesses are those of their streams.
+// TestBLAS checks that the stand-ins for cuBLAS and cuRAND compute the same as plain loops, and that their accesses
+// belong to their streams.
 func TestBLAS(t *testing.T) {
 	exe := hostProgram(t, "testdata/blas.c", "-l:libcublas.so.13", "-l:libcurand.so.10", "-lm")
 	for _, scenario := range []string{"products", "vectors", "others", "random", "ordered", "unordered"} {

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// TestBugs tells how each detector judges the concurrency-bug suite, and holds docs/detectors.md to it.
+// TestBugs counts each detector's verdicts on the suite of concurrency bugs, and compares them with docs/detectors.md.
 func TestBugs(t *testing.T) {
 	results := suiteResults(t, "bugs")
 	type verdict struct{ racy, clean, exact int } // programs
@@ -67,7 +67,7 @@ func TestBugs(t *testing.T) {
 	requireInDoc(t, "../../docs/detectors.md", "bugs", b.String())
 }
 
-// TestBugsUnderOtherSchedules holds racy programs, too, to what their sources say.
+// TestBugsUnderOtherSchedules compares the findings with the sources under other schedules, also for racy programs.
 func TestBugsUnderOtherSchedules(t *testing.T) {
 	sequential(t)
 	t.Parallel()
@@ -80,8 +80,8 @@ func TestBugsUnderOtherSchedules(t *testing.T) {
 	}
 }
 
-// requireName holds the names of the suite's programs to their scheme: the memory, the threads, the mechanism and the mistake,
-// ok where there is none.
+// requireName checks that the name of a program follows the scheme of the suite: memory, threads, mechanism and
+// mistake, or ok if there is none.
 func requireName(t *testing.T, name string, right bool) {
 	t.Helper()
 	words := strings.Split(name, "_")

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// byEachEngine checks a kernel in PTX by each engine, and gives the reports by their names.
+// byEachEngine checks a kernel in PTX with each engine, and returns the reports by engine.
 func byEachEngine(t *testing.T, text, launch string) map[string]*report.Report {
 	t.Helper()
 	l, err := ReadLaunchFile("l.toml", []byte(launch))
@@ -31,7 +31,8 @@ func byEachEngine(t *testing.T, text, launch string) map[string]*report.Report {
 	return reports
 }
 
-// TestOutlives ends blocks while bulk copies may be in flight. It is told of, unless an error tells of the same copy.
+// TestOutlives ends blocks while bulk copies may be in flight. This must be reported, unless an error reports the same
+// copy.
 func TestOutlives(t *testing.T) {
 	const (
 		out    = "cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; cp.async.bulk.commit_group;"
@@ -71,7 +72,8 @@ func TestOutlives(t *testing.T) {
 	}
 }
 
-// TestFirstTest: who tests an mbarrier is to know that it is initialised, though in this execution it was, and the phase is complete.
+// TestFirstTest checks that a thread must know that an mbarrier is initialised before it tests it, even if in this
+// execution it was initialised and the phase is complete.
 func TestFirstTest(t *testing.T) {
 	const (
 		load  = "@%first mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128; @%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%p], 128, [%b];"
@@ -106,8 +108,9 @@ func TestFirstTest(t *testing.T) {
 	}
 }
 
-// TestSenderEnds: a block of a cluster sends to the other by st.async, or in bulk, and ends before the other looks. What is sent arrives, and who has waited
-// for its phase may read it; a source in shared memory that has ended with its block is told of.
+// TestSenderEnds has a block of a cluster send to the other by st.async or in bulk, and end before the other reads. The
+// data arrives, and a thread that has waited for the phase may read it. A source in shared memory of an ended block
+// must be reported.
 func TestSenderEnds(t *testing.T) {
 	const (
 		store = "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%to], %t, [%bar];"
@@ -157,8 +160,8 @@ end: ret;
 	}
 }
 
-// TestInitFence: what a block stores before fence.mbarrier_init and a relaxed arrival at the barrier of its cluster is not released to the
-// other block, the mbarrier that it has initialised is.
+// TestInitFence checks that fence.mbarrier_init and a relaxed arrival at the cluster barrier release the initialised
+// mbarrier to the other block, but not other stores.
 func TestInitFence(t *testing.T) {
 	for _, c := range []struct{ name, store, arrive, read, want string }{
 		{"the mbarrier", "", ".relaxed", "", ""},
@@ -197,7 +200,7 @@ again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %%done, [%%b], 0
 	}
 }
 
-// TestInitFenceOfOthers: to no detector that knows release and acquire fence.mbarrier_init releases data.
+// TestInitFenceOfOthers checks that fence.mbarrier_init releases data in no detector that knows release and acquire.
 func TestInitFenceOfOthers(t *testing.T) {
 	l, err := ReadLaunchFile("l.toml", []byte("grid = 2\nblock = 1\nargs = [{ buffer = \"p\", type = \"u32\", shape = [128] }]\n"))
 	if err != nil {
@@ -234,8 +237,8 @@ take: ld.relaxed.gpu.global.u32 %%x, [%%p1+128]; setp.eq.u32 %%p, %%x, 0; @%%p b
 	}
 }
 
-// TestStageOvertaken: a copy overwrites a stage that the other warp has read and let go without a release. That it may overtake the copy before as well
-// is not told beside, unless nobody reads that.
+// TestStageOvertaken has a copy overwrite a buffer that the other warp has read and freed without a release. The race
+// with the previous copy must not be reported too, unless nobody reads that copy's data.
 func TestStageOvertaken(t *testing.T) {
 	const wait = "%s_again: mbarrier.try_wait.parity.shared::cta.b64 %%done, [%s], 0; @!%%done bra %[1]s_again;\n"
 	for _, c := range []struct{ name, read, sem, want string }{
@@ -282,7 +285,8 @@ end: ret;
 	}
 }
 
-// TestSourceOverwritten: another block overwrites what a copy reads of global memory, when it knows of its issue, or that it is complete.
+// TestSourceOverwritten has another block overwrite the global memory that a copy reads, after it has observed the
+// issue of the copy, or its completion.
 func TestSourceOverwritten(t *testing.T) {
 	const release = "@%first red.release.gpu.global.add.u32 [%p+256], 1;\n"
 	const fence = "fence.sc.gpu; @%first red.relaxed.gpu.global.add.u32 [%p+256], 1;\n"

@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// TestStreamCause: races of one operation with several of one other stream have one cause.
+// TestStreamCause checks that races of one operation with several operations of another stream have one cause.
 func TestStreamCause(t *testing.T) {
 	const later = "aten::mul.Tensor (stream 5)\nt.py:7 <module>"
 	allocated, filled := streamCause("cudaMallocAsync (default stream)\nt.py:2 <module>", later), streamCause("aten::fill_ (default stream)\nt.py:3 <module>", later)
@@ -25,7 +25,8 @@ func TestStreamCause(t *testing.T) {
 	}
 }
 
-// TestCodeOfTrace: a trace whose control flow is not consistent has none, and much of it is not looked at for ever.
+// TestCodeOfTrace checks that a trace with inconsistent control flow has no code, and that the time to read a large one
+// is bounded.
 func TestCodeOfTrace(t *testing.T) {
 	good := &flow.Code{Function: "k", File: "k.ptx", Lines: []int{7}, Jumps: map[int][]int{0: {}}}
 	at := event.Frame{Function: "k", PTXFile: "k.ptx"}

@@ -43,7 +43,7 @@ func TestCooperativeByDefault(t *testing.T) {
 	}
 }
 
-// kernels is PTX of the kernels that the tests launch.
+// kernels is the PTX of the kernels of these tests.
 const kernels = `.version 8.0
 .target sm_80
 .address_size 64
@@ -204,7 +204,7 @@ func TestUnsupportedInstruction(t *testing.T) {
 	requireSkipped(t, r, "kernel strange: k.ptx:38:")
 }
 
-// TestLacking: each instruction that is not supported is told once, with the way around it where there is one.
+// TestLacking checks that each unsupported instruction is reported once, with a workaround if there is one.
 func TestLacking(t *testing.T) {
 	const headers = "; cuda::barrier, cuda::pipeline and memcpy_async do without these when compiled with -arch=sm_75"
 	const triton, gluon = "// fencepost: made by Triton\n", "// fencepost: made by Triton with Gluon\n"
@@ -249,7 +249,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestLargestBuffers: buffers of as many bytes as docs/launch.md allows have room, and cost nothing where nobody touches them.
+// TestLargestBuffers checks that there is room for buffers of the size that docs/launch.md allows, and that untouched
+// ones cost nothing.
 func TestLargestBuffers(t *testing.T) {
 	begin := time.Now()
 	r := mustCheck(t, &Options{}, fmt.Sprintf("kernel = \"store\"\ngrid = 1\nblock = 4\n"+
@@ -382,7 +383,7 @@ func TestLaunchTemplate(t *testing.T) {
 	}
 }
 
-// TestHostileSource makes sure that what a PTX file names as its source is read only if it is a bearable regular file.
+// TestHostileSource checks that the source file that PTX names is read only if it is a regular file of limited size.
 func TestHostileSource(t *testing.T) {
 	if report.ReadSource("/dev/zero") != nil || report.ReadSource(t.TempDir()) != nil {
 		t.Error("a device or folder was read")

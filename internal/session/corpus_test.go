@@ -29,7 +29,7 @@ func corpusPrograms(t testing.TB) []*corpus.Program {
 	return programs
 }
 
-// folder returns that of the corpus which a program lies in.
+// folder returns a program's folder in the corpus.
 func folder(p *corpus.Program) string {
 	name, _, _ := strings.Cut(p.Path(), "/")
 	return name
@@ -64,14 +64,14 @@ func TestCorpus(t *testing.T) {
 	requireAsWanted(t, CheckCorpus(context.Background(), o, corpusPrograms(t)))
 }
 
-// TestCorpusOnReference wants the same of the reference engine, whose threads take turns at every instruction.
+// TestCorpusOnReference checks the same with the reference engine, whose threads take turns at every instruction.
 func TestCorpusOnReference(t *testing.T) {
 	sequential(t)
 	o := &Options{Engine: engine.NewRef, Seeds: 1, Jobs: runtime.NumCPU()}
 	requireAsWanted(t, CheckCorpus(context.Background(), o, some(2, corpusPrograms(t))))
 }
 
-// TestWrongResult: a program that computes something else than its launch file expects is not as wanted.
+// TestWrongResult checks that a program whose result differs from its launch file fails.
 func TestWrongResult(t *testing.T) {
 	for _, p := range corpusPrograms(t) {
 		if p.Path() != "norace/lock_block" {
@@ -88,8 +88,8 @@ func TestWrongResult(t *testing.T) {
 	t.Fatal("norace/lock_block is missing")
 }
 
-// underSeeds checks programs under n seeds of a schedule, from 1 on: each under all of them where tests may take long, and under one
-// of them otherwise.
+// underSeeds checks programs under n seeds of a schedule, from 1 on: in long mode each under all of them, otherwise
+// under one.
 func underSeeds(t *testing.T, schedule engine.Schedule, n int, programs []*corpus.Program) {
 	t.Helper()
 	for seed := range n {
@@ -104,8 +104,8 @@ func underSeeds(t *testing.T, schedule engine.Schedule, n int, programs []*corpu
 	}
 }
 
-// TestCorpusUnderOtherSchedules holds the verdicts to what design promises: programs without a defect have no finding
-// under any schedule. What a racy one shows may depend on it.
+// TestCorpusUnderOtherSchedules checks that programs without a defect have no finding under any schedule. The findings
+// of a racy program may depend on the schedule.
 func TestCorpusUnderOtherSchedules(t *testing.T) {
 	sequential(t)
 	t.Parallel()
@@ -120,9 +120,9 @@ func TestCorpusUnderOtherSchedules(t *testing.T) {
 	}
 }
 
-// TestCorpusFromSource compiles programs of the corpus with the nvcc of this machine, as "fencepost run" would, and wants the same
-// verdicts as from the embedded PTX: one program in ten where the compiler is the one that made the embedded PTX, which CI makes again
-// and wants unchanged, and all of them, suites left out, where it is another one.
+// TestCorpusFromSource compiles programs of the corpus with the nvcc of this machine, like "fencepost run", and
+// compares the verdicts with those of the embedded PTX. If the compiler made the embedded PTX, whose freshness CI
+// checks, it takes one of ten programs, otherwise all except the suites.
 func TestCorpusFromSource(t *testing.T) {
 	nvcc := testNVCC(t)
 	if !testsize.Long() {
@@ -163,14 +163,14 @@ func TestCorpusFromSource(t *testing.T) {
 	requireAsWanted(t, CheckCorpus(context.Background(), o, slices.DeleteFunc(fresh, func(p *corpus.Program) bool { return p == nil })))
 }
 
-// compilerOf returns the line of a PTX file that names the version of its compiler.
+// compilerOf returns the line of a PTX file with the version of its compiler.
 func compilerOf(ptx string) string {
 	_, line, _ := strings.Cut(ptx, "// Cuda compilation tools")
 	line, _, _ = strings.Cut(line, "\n")
 	return line
 }
 
-// testNVCC finds the compiler that the tests use: FENCEPOST_TEST_NVCC, FENCEPOST_NVCC, or nvcc in PATH.
+// testNVCC returns the compiler of the tests: FENCEPOST_TEST_NVCC, FENCEPOST_NVCC, or nvcc in PATH.
 func testNVCC(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv("FENCEPOST_TEST_NVCC"), os.Getenv("FENCEPOST_NVCC"), "nvcc"} {
@@ -196,7 +196,7 @@ func compileCorpus(dir, nvcc string, p *corpus.Program) (string, error) {
 	return strings.ReplaceAll(string(ptx), src, p.Name+".cu"), err
 }
 
-// TestCorpusIsDeterministic wants equal reports of equal runs, however many are made at a time.
+// TestCorpusIsDeterministic checks that equal runs give equal reports, however many run in parallel.
 func TestCorpusIsDeterministic(t *testing.T) {
 	t.Parallel()
 	programs := some(3, corpusPrograms(t))
@@ -217,7 +217,7 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	}
 }
 
-// some returns all programs where tests may take long, and one in n otherwise.
+// some returns all programs in long mode, and otherwise one of n.
 func some(n int, programs []*corpus.Program) (taken []*corpus.Program) {
 	for i, p := range programs {
 		if i%n == 0 || testsize.Long() {
@@ -227,7 +227,7 @@ func some(n int, programs []*corpus.Program) (taken []*corpus.Program) {
 	return taken
 }
 
-// withHistory is hb with a history.
+// withHistory returns hb with another implementation of its access history.
 func withHistory(t *testing.T, history string) []detect.Spec {
 	t.Helper()
 	plain, err := detect.Choose(all.Detectors(), "hb:history="+history)
@@ -237,8 +237,8 @@ func withHistory(t *testing.T, history string) []detect.Spec {
 	return []detect.Spec{plain}
 }
 
-// TestHistories wants the other histories of hb to find on the corpus what the default one finds: the same pairs of places,
-// with the same counts of accesses and bytes, and the same kinds, severities and fixes.
+// TestHistories checks that the other access histories of hb find the same on the corpus as the default one: the same
+// pairs of places with the same counts of accesses and bytes, and the same kinds, severities and fixes.
 func TestHistories(t *testing.T) {
 	sequential(t)
 	programs := some(6, slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {

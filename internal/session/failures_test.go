@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// TestLeakText checks what is said of memory that is never freed.
+// TestLeakText checks the text about memory that is never freed.
 func TestLeakText(t *testing.T) {
 	one := failure(&cuda.Failure{Kind: cuda.Leak, Call: "cudaMalloc", Msg: "cudaMalloc #2 (64 bytes)", Count: 1, Bytes: 64})
 	if want := "cudaMalloc #2 (64 bytes) is not freed when the program ends or calls cudaDeviceReset"; one.Message != want || one.Severity != detect.Warning || one.Accesses[0].Doing != "allocates it" {

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// TestGraphOrder launches graphs: nodes that no path orders race, nodes that one orders do not.
+// TestGraphOrder launches graphs. Nodes race unless a path orders them.
 func TestGraphOrder(t *testing.T) {
 	exe := hostProgram(t, "testdata/graphs.c")
 	for _, scenario := range []string{"branches", "path", "host", "join", "child", "capture", "launches", "stream"} {
@@ -51,7 +51,7 @@ func TestGraphOrder(t *testing.T) {
 	}
 }
 
-// TestGraphKernels launches graphs with conditional nodes and programmatic edges: what they order, and what they do not.
+// TestGraphKernels checks the order by conditional nodes and by programmatic edges of graphs.
 func TestGraphKernels(t *testing.T) {
 	exe := hostProgram(t, "testdata/graphkernels.c", "-lcuda")
 	for _, scenario := range []string{"condition", "two", "before", "behind", "iterations", "programmatic", "beside"} {
@@ -79,7 +79,8 @@ func TestGraphKernels(t *testing.T) {
 	}
 }
 
-// TestBatchOrder makes batches of copies: their copies are not ordered, the batch is, and of reads out of stream order what the API promises.
+// TestBatchOrder makes batches of copies. The copies of a batch are not ordered, but the batch is. Reads out of stream
+// order have the order that the API guarantees.
 func TestBatchOrder(t *testing.T) {
 	exe := hostProgram(t, "testdata/batches.c")
 	for _, scenario := range []string{"overlap", "chain", "before", "behind", "during", "any", "reuse", "done"} {

@@ -23,7 +23,8 @@ const (
 	anySize   = "atomics of different sizes are atomic to each other"
 )
 
-// exception is why hirace names pairs of source places that hb does not, and misses such that hb names; "" where it does not.
+// exception is the reason why hirace reports pairs of source places that hb does not, and the reason why it misses
+// pairs that hb reports; "" if it does not.
 type exception struct{ alarms, misses string }
 
 var hiraceExceptions = map[string]exception{
@@ -82,8 +83,8 @@ var hiraceExceptions = map[string]exception{
 	"race/ticket_lock":           {misses: firstOnly},
 }
 
-// TestHiRaceExceptions holds hirace to hb, by pairs of source places, on all programs of the corpus but those named: a new
-// exception fails, and one that has gone does.
+// TestHiRaceExceptions compares hirace with hb by pairs of source places on all programs of the corpus. A new exception
+// fails, and so does a listed one that no longer occurs.
 func TestHiRaceExceptions(t *testing.T) {
 	sequential(t)
 	t.Parallel()
@@ -122,8 +123,8 @@ func TestHiRaceExceptions(t *testing.T) {
 	}
 }
 
-// TestFiniteHistory holds listing 3 of the HiRace paper to what it is there for, whoever runs first: a detector that keeps one
-// reader of a word misses the race, and those that forget none find it.
+// TestFiniteHistory runs listing 3 of the HiRace paper in different orders. A detector that keeps one reader of a word
+// misses the race, and detectors that keep all find it.
 func TestFiniteHistory(t *testing.T) {
 	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool { return p.Path() != "race/finite_history" })
 	for seed := range uint64(8) {
@@ -144,7 +145,7 @@ func TestFiniteHistory(t *testing.T) {
 	}
 }
 
-// except returns what is in a and not in b, sorted.
+// except returns the elements of a that are not in b, sorted.
 func except(a, b map[string]bool) (out []string) {
 	for x := range a {
 		if !b[x] {

@@ -15,8 +15,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// TestHostAccess: host code that touches memory of which work is under way races with it, at its line; one that has waited does not.
-// Whatever it does, system calls and signal handlers included, it computes what it computes without a checker.
+// TestHostAccess checks that host code races at its line if it accesses memory of pending work, and does not if it has
+// waited. Whatever the code does, including system calls and signal handlers, its results are those without a checker.
 func TestHostAccess(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("host code is observed on x86-64 only")

@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// hostModel says what a list of API calls must return and what must be reported of it. It is written from the manual and from
-// docs/findings.md, and shares nothing with the code under test: what comes before an access is a set of bits.
+// hostModel determines what a list of API calls must return, and what must be reported. It is written from the manual
+// and docs/findings.md and shares no code with the implementation. The accesses before an access are a set of bits.
 type hostModel struct {
 	rng     *rand.Rand
 	mem     [11]modelMemory
@@ -79,7 +79,7 @@ func newHostModel(seed uint64) *hostModel {
 	return m
 }
 
-// stream is the stream of a number in the script: -1 the default one, -2 that of the thread.
+// stream returns the stream with a number in the script: -1 is the default stream, -2 that of the thread.
 func (m *hostModel) stream(i int) *modelStream {
 	switch i {
 	case -1:
@@ -90,7 +90,7 @@ func (m *hostModel) stream(i int) *modelStream {
 	return &m.streams[i]
 }
 
-// begin puts an operation into a stream.
+// begin enqueues an operation into a stream.
 func (m *hostModel) begin(s *modelStream) {
 	s.knows |= m.host
 	switch {
@@ -116,7 +116,8 @@ func (m *hostModel) wait() {
 	}
 }
 
-// touch is an access of an operation that has begun in a stream; done makes the stream know all of an operation's accesses.
+// touch is an access by an operation that has begun in a stream. done orders the stream after all accesses of an
+// operation.
 func (m *hostModel) touch(s *modelStream, slot, from, n int, write, staged bool) {
 	x := &m.mem[slot]
 	if slot >= hostSlot || n == 0 {
@@ -151,13 +152,13 @@ func (m *hostModel) emit(code int, op string, args ...any) {
 	}
 }
 
-// misuse is a finding of a failed call.
+// misuse records the finding of a failed call.
 func (m *hostModel) misuse(kind, call string) { m.findings[kind+" "+call] = true }
 
 // size of a script: at most 64 accesses.
 const hostSteps = 44
 
-// generate makes a script. A careful program makes no mistakes but perhaps a race.
+// generate makes a script. A careful program makes no mistakes except possibly a race.
 func (m *hostModel) generate() {
 	wrong := m.rng.IntN(3) // 0: none
 	steps := 6 + m.rng.IntN(hostSteps)
@@ -201,7 +202,7 @@ func (m *hostModel) step(wrong bool) {
 	}
 }
 
-// process is what a program does with itself, and the reset of the device.
+// process forks, or resets the device.
 func (m *hostModel) process(wrong bool) {
 	switch k := m.rng.IntN(20); {
 	case k < 2:
@@ -232,7 +233,7 @@ func (m *hostModel) process(wrong bool) {
 	}
 }
 
-// pickStream returns a stream and whether it can be used; a wrong one was destroyed.
+// pickStream returns a stream and whether it can be used. A wrong stream was destroyed.
 func (m *hostModel) pickStream(wrong bool) (int, bool) {
 	var live, dead []int
 	for i := range m.streams {
@@ -284,7 +285,7 @@ func (m *hostModel) alloc(wrong bool) {
 	m.emit(0, "m", slot, next.kind, size)
 }
 
-// pickMemory returns live memory, or with wrong any slot.
+// pickMemory returns live memory, or any slot if wrong is set.
 func (m *hostModel) pickMemory(wrong bool) (int, bool) {
 	var live []int
 	for i := range m.mem[:hostSlot] {
@@ -351,7 +352,7 @@ func (m *hostModel) free(wrong bool) {
 	m.emit(code, op, args...)
 }
 
-// problem says what is wrong with n bytes of a slot as an end of a copy, "" for nothing.
+// problem returns what is wrong with n bytes of a slot as an end of a copy, or "" if nothing is.
 func (m *hostModel) problem(slot, offset, n int) string {
 	x := &m.mem[slot]
 	switch {
@@ -367,7 +368,7 @@ func (m *hostModel) problem(slot, offset, n int) string {
 	return ""
 }
 
-// place is where memory is to a copy: "device", "managed", "pinned", "host", or "none".
+// place returns the kind of memory of a slot: "device", "managed", "pinned", "host" or "none".
 func (m *hostModel) place(slot int) string {
 	if slot < hostSlot && m.mem[slot].made {
 		return []string{"device", "managed", "pinned"}[m.mem[slot].kind]
@@ -441,7 +442,8 @@ func (m *hostModel) copy(wrong bool) {
 	m.emit(code, "c", dst, to, src, from, n, direction, async, i)
 }
 
-// copyProblem says what is wrong with a copy; the stream comes first, then the direction's number, the destination and the source.
+// copyProblem returns what is wrong with a copy. The stream is checked first, then the direction, the destination and
+// the source.
 func (m *hostModel) copyProblem(usable bool, direction, dst, to, src, from, n int, d, s string) string {
 	if !usable {
 		return "invalid-handle"
@@ -469,7 +471,7 @@ func (m *hostModel) copyProblem(usable bool, direction, dst, to, src, from, n in
 	return ""
 }
 
-// doCopy is a copy that takes place: what it touches, and whether the host waits for it.
+// doCopy is a valid copy: its accesses, and whether the host waits for it.
 func (m *hostModel) doCopy(st *modelStream, async bool, dst, to, src, from, n int, d, s string) {
 	hostly := func(p string) bool { return p == "host" || p == "pinned" }
 	first := len(m.accesses)
@@ -613,7 +615,7 @@ func (m *hostModel) useEvent(wrong bool) {
 	}
 }
 
-// unready is the answer to a query about some accesses: only once that they have not been made.
+// unready is the answer to a query about some accesses. It is true only the first time.
 func (m *hostModel) unready(what uint64, asked *uint64) bool {
 	if what&^m.host&^*asked == 0 {
 		return false
@@ -705,7 +707,7 @@ func (m *hostModel) launch(wrong bool) {
 	m.emit(code, "k", kernel, slot, offset, i, grid, block, shared, 100*len(m.script))
 }
 
-// verdict is that of the whole program.
+// verdict is the verdict on the whole program.
 func (m *hostModel) verdict() report.Verdict {
 	found := len(m.findings) > 0 || m.races["error"] || m.faulted
 	unchecked := m.unheard || m.exit == 0 && (m.ran == 0 || len(m.refused) > 0)

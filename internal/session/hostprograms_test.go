@@ -25,8 +25,8 @@ var (
 	hostSeed     = flag.Uint64("host-seed", 0, "the first of their seeds")
 )
 
-// TestHostPrograms runs random sequences of API calls, right and wrong, and compares what they return and what is reported with
-// a model of the API.
+// TestHostPrograms runs random sequences of API calls, correct and wrong. It compares the results and the report with a
+// model of the API.
 func TestHostPrograms(t *testing.T) {
 	exe := interpreter(t)
 	n := *hostPrograms
@@ -49,13 +49,13 @@ func TestHostPrograms(t *testing.T) {
 	}
 }
 
-// interpreter builds the program that does the calls.
+// interpreter builds the program that makes the calls.
 func interpreter(t *testing.T) string {
 	t.Helper()
 	return hostProgram(t, "testdata/host/interpreter.c")
 }
 
-// hostProgram builds a C program with the stand-in libraries, and more of them.
+// hostProgram builds a C program with the stand-in libraries, and with the libraries in more.
 func hostProgram(t *testing.T, source string, more ...string) string {
 	t.Helper()
 	libraries := standins(t)
@@ -114,7 +114,7 @@ func (m *hostModel) run(t *testing.T, exe string, seed uint64) {
 	}
 }
 
-// compare compares the findings, but for their places and counts.
+// compare compares the findings, without their places and counts.
 func (m *hostModel) compare(r *report.Report, complain func(string, ...any)) {
 	calls, minor, races, fault := map[string]bool{}, map[string]bool{}, map[string]bool{}, false
 	for i := range r.Findings {

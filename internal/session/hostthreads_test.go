@@ -15,8 +15,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// TestHostThreads runs programs whose host threads are ordered, and not. Where nothing is seen to order them, and the calls came in an
-// order that would do, it is a warning.
+// TestHostThreads runs programs with ordered and unordered host threads. If nothing observed orders them, but the calls
+// came in a suitable order, this is a warning.
 func TestHostThreads(t *testing.T) {
 	object := filepath.Join(t.TempDir(), "hostthreads.o")
 	compile := exec.Command("gcc", "-w", "-g1", "-std=c++17", "-c", "-o", object, "testdata/hostthreads.cpp", "-I"+standins(t))
@@ -51,7 +51,7 @@ func TestHostThreads(t *testing.T) {
 	}
 }
 
-// hostThreads returns the gravest severity of races in a scenario.
+// hostThreads returns the highest severity of races in a scenario.
 func hostThreads(t *testing.T, exe, scenario, libraries string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

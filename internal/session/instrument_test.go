@@ -27,7 +27,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// unlogged is what a log does not tell, by program of the corpus: what is found instead differs from what the emulator finds.
+// unlogged has the programs of the corpus whose logs lack something, so that the findings differ from those on the
+// emulator.
 var unlogged = map[string]string{
 	"bugs/global_lanes_exit_syncwarp":   "when lanes part and reconverge, but for what they do next",
 	"bugs/shared_lanes_coalesced_path":  "when lanes part and reconverge, but for what they do next",
@@ -40,8 +41,8 @@ var unlogged = map[string]string{
 	"scopedapps/treesearch@4":           "nothing; but the threads come in another order",
 }
 
-// TestCorpusLogged wants of instrumented programs, judged by their logs, what is wanted of the programs as they are: results in
-// memory, and findings but for those of unlogged. What cannot be instrumented yet says so.
+// TestCorpusLogged judges instrumented programs by their logs, and compares results in memory and findings with the
+// expected ones, except for the programs in unlogged. Programs that cannot be instrumented must report this.
 func TestCorpusLogged(t *testing.T) {
 	t.Parallel()
 	programs := instrumentable(t, testsize.Of(10, 12, 1), 0)
@@ -74,8 +75,8 @@ func withLog(t *testing.T, s instrument.Shape) {
 	t.Cleanup(func() { emulated.DefaultShape = before })
 }
 
-// instrumentable returns every nth program of folders of the corpus (none given: all), but for those of unlogged. Tests
-// that begin with different ones, by number, take different programs where they take few.
+// instrumentable returns every nth program of some folders of the corpus, or of all if none is given, without those in
+// unlogged. Tests that begin with different first programs use different ones when they use few.
 func instrumentable(t *testing.T, n, first int, folders ...string) (some []*corpus.Program) {
 	t.Helper()
 	for i, p := range corpusPrograms(t) {
@@ -86,7 +87,7 @@ func instrumentable(t *testing.T, n, first int, folders ...string) (some []*corp
 	return some
 }
 
-// unloggedName is by what name unlogged would have a program: that of one of its compilations, or of all.
+// unloggedName returns the name of a program in unlogged: that of one of its compilations, or of all.
 func unloggedName(p *corpus.Program) string {
 	if unlogged[p.Path()] != "" {
 		return p.Path()
@@ -95,7 +96,7 @@ func unloggedName(p *corpus.Program) string {
 	return name
 }
 
-// watcher executes instrumented programs and has hb watch them all the same: the device code included.
+// watcher executes instrumented programs. hb judges them, including the device code.
 type watcher struct {
 	engine.Engine
 	mode     instrument.Mode
@@ -105,8 +106,8 @@ type watcher struct {
 	wrapped  int // launches that hb cannot judge
 }
 
-// Run implements engine.Engine. That the host has read a slot of a log before it is written again is not told to hb: where that happens,
-// the launch is not judged.
+// Run implements engine.Engine. hb does not know that the host has read a slot of a log before it is reused, so a
+// launch in which this happens is not judged.
 func (w *watcher) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	watched := *l
 	d := hb.Spec.New(detect.Config{Places: l.Places})
@@ -131,7 +132,7 @@ func (w *watcher) Run(ctx context.Context, l *engine.Launch) (engine.Stats, erro
 	return stats, err
 }
 
-// wrappedLog reports whether slots of the log of a launch were written more than once.
+// wrappedLog reports whether slots of the log of a launch were reused.
 func wrappedLog(l *engine.Launch) bool {
 	at, size, _ := l.Program.Symbol(instrument.LogSymbol)
 	pointer, err := l.Program.Memory.Bytes(at, size)
@@ -143,7 +144,7 @@ func wrappedLog(l *engine.Launch) bool {
 	return err != nil || s.Wrapped(log)
 }
 
-// TestDeviceCodeIsOrdered has hb watch instrumented programs, which race on nothing that is ours.
+// TestDeviceCodeIsOrdered checks with hb that the device code of instrumented programs has no races.
 func TestDeviceCodeIsOrdered(t *testing.T) {
 	sequential(t)
 	withLog(t, instrument.Shape{Queues: 4, Slots: 1 << 16})
@@ -163,8 +164,8 @@ func TestDeviceCodeIsOrdered(t *testing.T) {
 	}
 }
 
-// TestUnlogged wants of each program of unlogged, or of one in three where tests may not take long, that its log still does not tell what
-// the list says: some compilation of it is judged otherwise than as its source wants. One that is judged well has no place in the list.
+// TestUnlogged checks that each program in unlogged still belongs there: some compilation of it is not judged as its
+// source wants. It takes all programs in long mode, otherwise one of three.
 func TestUnlogged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("programs that wait for ever end by a timeout")
@@ -196,8 +197,8 @@ func TestUnlogged(t *testing.T) {
 	}
 }
 
-// TestFullLog wants the same findings and results where each record has to wait for the host to make room: nothing hangs, and nothing
-// is lost.
+// TestFullLog checks the findings and results if each record must wait for the host to make room. Nothing may hang, and
+// nothing may be lost.
 func TestFullLog(t *testing.T) {
 	sequential(t)
 	withLog(t, instrument.Shape{Queues: 1, Slots: 16})
@@ -219,7 +220,8 @@ func TestFullLog(t *testing.T) {
 	requireAsWanted(t, judged)
 }
 
-// threads is a detector that finds nothing. It keeps what each thread did, and how often each block's barriers were complete.
+// threads is a detector without findings. It records the operations of each thread, and how often the barriers of each
+// block completed.
 type threads struct {
 	c        detect.Config
 	logged   bool
@@ -262,10 +264,11 @@ func (t *threads) Events(b *event.Batch) {
 	}
 }
 
-// logVariable is how far the variable of the log moves the memory of a program, which is dealt out behind its variables.
+// logVariable is the distance by which the variable of the log moves the program's memory, which is allocated after its
+// variables.
 const logVariable = 0x400
 
-// operation says what a lane did, but for values and for which lanes did it with it.
+// operation describes an operation of a lane, without values and without the other lanes that took part.
 func (t *threads) operation(b *event.Batch, e *event.Event, lane int) string {
 	name, ok := t.names[e.Place]
 	if !ok {
@@ -293,7 +296,7 @@ func (t *threads) add(k thread, what string) {
 	t.ops[k]++
 }
 
-// threadsOf runs a program and gives what its threads did; nil if it cannot be instrumented.
+// threadsOf runs a program and returns the operations of its threads, or nil if the program cannot be instrumented.
 func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 	spec := detect.Spec{Name: "threads", Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
 		New: func(c detect.Config) detect.Detector {
@@ -312,9 +315,9 @@ func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
 	return got
 }
 
-// TestLogIsWhatHappened wants of the log that each thread does what the emulator sees it do, in the same order. Threads that can learn
-// what others did, by atomics or strong loads, may do something else under another schedule, and an instrumented program runs under
-// another: they are not judged.
+// TestLogIsWhatHappened checks that in the log each thread has the same operations as on the emulator, in the same
+// order. It omits threads that can observe others by atomics or strong loads: they may act differently under another
+// schedule, and an instrumented program has another schedule.
 func TestLogIsWhatHappened(t *testing.T) {
 	sequential(t)
 	t.Parallel()
@@ -349,7 +352,7 @@ func TestLogIsWhatHappened(t *testing.T) {
 	}
 }
 
-// TestPrunedLog wants of instrumented programs that leave out what another access tells the same findings.
+// TestPrunedLog checks that instrumented programs without redundant records have the same findings.
 func TestPrunedLog(t *testing.T) {
 	sequential(t)
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// wholeStream keeps the events of a run as one batch and finds nothing.
+// wholeStream records the events of a run as one batch.
 type wholeStream struct{ event.Batch }
 
 func (w *wholeStream) Findings() []detect.Finding { return nil }
@@ -43,7 +43,7 @@ func (w *wholeStream) Events(b *event.Batch) {
 	w.Launches, w.Hosts = append(w.Launches, b.Launches...), append(w.Hosts, b.Hosts...)
 }
 
-// placesOf are the pairs of places of races.
+// placesOf returns the pairs of places of races.
 func placesOf(findings []detect.Finding) (out []string) {
 	for i := range findings {
 		a := findings[i].Accesses
@@ -54,8 +54,8 @@ func placesOf(findings []detect.Finding) (out []string) {
 	return slices.Compact(out)
 }
 
-// TestIrregularTruth compares the judge of the suite, and hb, with brute force over whole executions: the same pairs of
-// places race.
+// TestIrregularTruth compares the racing pairs of places according to the judge of the suite, to hb, and to brute force
+// over whole executions.
 func TestIrregularTruth(t *testing.T) {
 	sequential(t)
 	t.Parallel()
@@ -118,8 +118,8 @@ func TestIrregularTruth(t *testing.T) {
 	}
 }
 
-// TestIrregular runs every kernel on small graphs with all detectors, and compares what they make of them with
-// testdata/irregular.txt: a detector that changes its mind is seen, whichever way.
+// TestIrregular runs every kernel on small graphs with all detectors, and compares their verdicts with
+// testdata/irregular.txt, so that every change of a verdict is seen.
 func TestIrregular(t *testing.T) {
 	if !testsize.Long() {
 		t.Skip("takes half a minute under the race detector")
@@ -142,7 +142,7 @@ func TestIrregular(t *testing.T) {
 	requireGolden(t, "irregular", b.String())
 }
 
-// writeAlarms writes which detectors name a race in which kernels, in executions that have none.
+// writeAlarms writes which detectors report a race in which kernels, in executions that have none.
 func writeAlarms(b *strings.Builder, results []IrregularResult) {
 	alarms := map[string][]string{}
 	for i := range results {
@@ -160,7 +160,8 @@ func writeAlarms(b *strings.Builder, results []IrregularResult) {
 	}
 }
 
-// requireSound wants kernels without a bug to be without race, fault and wrong result, and a detector to find what is so.
+// requireSound checks that kernels without a bug have no race, fault or wrong result, and that a detector finds exactly
+// the true races.
 func requireSound(t *testing.T, results []IrregularResult, detector string) {
 	t.Helper()
 	for i := range results {
@@ -184,8 +185,8 @@ func requireSound(t *testing.T, results []IrregularResult, detector string) {
 	}
 }
 
-// TestIrregularOnLargerGraphs holds hb, and kernels without a bug, to what is so on some runs with graphs of 100 and 200
-// vertices.
+// TestIrregularOnLargerGraphs compares hb, and kernels without a bug, with the truth on some runs with graphs of 100
+// and 200 vertices.
 func TestIrregularOnLargerGraphs(t *testing.T) {
 	sequential(t)
 	hb, err := detect.Choose(all.Detectors(), "hb")

@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestJobs wants the same report and the same output of kernels for any number of seeds run at a time.
+// TestJobs checks that the report and the output of kernels do not depend on the number of seeds that run in parallel.
 func TestJobs(t *testing.T) {
 	programs, err := corpus.Core()
 	if err != nil {
@@ -64,7 +64,8 @@ block = 128
 args = [{buffer = "b", type = "i32", shape = 128}, {i32 = 7}]
 `
 
-// TestCores wants the same report of all detectors, and of their traces, for any number of cores within one run.
+// TestCores checks that the report of all detectors, and their traces, do not depend on the number of cores used within
+// a run.
 func TestCores(t *testing.T) {
 	t.Parallel()
 	launches := racy
@@ -114,7 +115,8 @@ func (d *tired) Events(b *event.Batch) {
 
 func (d *tired) Findings() []detect.Finding { return nil }
 
-// TestDefectOfDetector wants the panic of a detector told with its launch, whichever goroutine it was on.
+// TestDefectOfDetector checks that the panic of a detector is reported with its launch, on whichever goroutine it
+// happens.
 func TestDefectOfDetector(t *testing.T) {
 	for _, cores := range []int{1, 2} {
 		o := &Options{Jobs: cores, Detectors: []detect.Spec{{Name: "tired", Needs: event.NeedGlobal | event.NeedLaunch,
@@ -130,7 +132,7 @@ func TestDefectOfDetector(t *testing.T) {
 	}
 }
 
-// remarking is a detector with something to say about the run.
+// remarking is a detector with a note about the run.
 type remarking struct{}
 
 func (remarking) Events(*event.Batch)        {}

@@ -57,7 +57,7 @@ func TestReadLaunchFile(t *testing.T) {
 	}
 }
 
-// TestLaunchTexture: a texture over a buffer has its shape, the last number first.
+// TestLaunchTexture checks that a texture over a buffer has the buffer's shape, with the last number first.
 func TestLaunchTexture(t *testing.T) {
 	f, err := ReadLaunchFile("l.toml", []byte(`
 grid = 1
@@ -123,7 +123,7 @@ args = [{buffer = "a"}]
 	}
 }
 
-// TestLaunchFileErrors holds what each mistake is answered with; launch stands for the keys that every launch needs.
+// TestLaunchFileErrors checks the error for each mistake. launch represents the keys that every launch needs.
 func TestLaunchFileErrors(t *testing.T) {
 	const launch = "grid = 1\nblock = 1\n"
 	for _, c := range []struct{ text, want string }{

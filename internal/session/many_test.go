@@ -17,7 +17,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// racing is a kernel of n stores of each of two blocks, to one word or each to its own: n(n+1)/2 pairs of places race, or n.
+// racing is a kernel with n stores in each of two blocks, to one word or each to its own. n(n+1)/2 or n pairs of places
+// race.
 func racing(t testing.TB, n int, apart bool) *Input {
 	var b strings.Builder
 	b.WriteString(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {\n" +
@@ -37,8 +38,8 @@ func racing(t testing.TB, n int, apart bool) *Input {
 	return &Input{Images: []cuda.Image{{Name: "k.ptx", Text: b.String()}}, Launch: l}
 }
 
-// TestManyFindings wants the findings of a kernel in which tens of thousands of pairs of instructions race to be capped:
-// errors first, one of each kind, all counted, and the same ones from both engines and any seed.
+// TestManyFindings checks the limit on findings for a kernel in which tens of thousands of pairs of instructions race:
+// errors come first, each kind occurs, all are counted, and both engines and all seeds report the same ones.
 func TestManyFindings(t *testing.T) {
 	const n, most = 320, 500
 	for _, apart := range []bool{false, true} {
@@ -75,7 +76,7 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestCapKeepsKinds lets many errors of one kind come before one of another and a warning.
+// TestCapKeepsKinds has many errors of one kind before an error of another kind and a warning.
 func TestCapKeepsKinds(t *testing.T) {
 	in := racing(t, 100, false)
 	text := in.Images[0].Text
@@ -98,8 +99,8 @@ func TestCapKeepsKinds(t *testing.T) {
 	}
 }
 
-// TestTimeoutWhileJudging gives detectors much more to judge than the time allows, and wants the report soon after it, with
-// what was found.
+// TestTimeoutWhileJudging gives detectors far more work than the time limit allows. The report must come soon after the
+// limit, with the findings so far.
 func TestTimeoutWhileJudging(t *testing.T) {
 	in := racing(t, 6000, false) // 18 million pairs
 	for _, jobs := range []int{1, 2} {
@@ -123,7 +124,8 @@ func TestTimeoutWhileJudging(t *testing.T) {
 	}
 }
 
-// TestTimeoutIsOfAllRuns wants a comparison, which executes several times, and programs of the corpus to share one timeout.
+// TestTimeoutIsOfAllRuns checks that a comparison, which executes several times, and programs of the corpus share one
+// time limit.
 func TestTimeoutIsOfAllRuns(t *testing.T) {
 	in := racing(t, 3000, false)
 	const timeout = time.Second
@@ -155,7 +157,7 @@ func TestTimeoutIsOfAllRuns(t *testing.T) {
 	}
 }
 
-// TestLargeLaunchFiles reads launch files as large as they may be, in time that grows with their size and no faster.
+// TestLargeLaunchFiles checks that the largest allowed launch files are read in time proportional to their size.
 func TestLargeLaunchFiles(t *testing.T) {
 	var launches, values strings.Builder
 	for range maxLaunches {
@@ -183,7 +185,7 @@ func TestLargeLaunchFiles(t *testing.T) {
 	}
 }
 
-// TestTimeoutWhileReading ends while a long module is still being read.
+// TestTimeoutWhileReading checks that the time limit ends the reading of a long module.
 func TestTimeoutWhileReading(t *testing.T) {
 	in := racing(t, 200000, false)
 	const timeout = 50 * time.Millisecond

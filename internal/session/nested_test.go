@@ -12,7 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// nestedCases are the kinds of the findings of the cases of testdata/nested.cu, none for those that are right, and how the program ends.
+// nestedCases are the kinds of the findings of the cases in testdata/nested.cu, none for correct ones, and how the
+// program ends.
 var nestedCases = map[string]struct {
 	kind detect.Kind
 	ends string

@@ -14,7 +14,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestPatchesMend applies the patches of findings to the programs of the corpus, compiles them and wants the findings gone.
+// TestPatchesMend applies the patches of findings to the programs of the corpus, compiles them, and checks that the
+// findings are gone.
 func TestPatchesMend(t *testing.T) {
 	sequential(t)
 	nvcc := testNVCC(t)
@@ -59,7 +60,7 @@ func TestPatchesMend(t *testing.T) {
 	}
 }
 
-// requireMended compiles the patched program and wants no finding at the lines where the patched one was.
+// requireMended compiles the patched program and checks that the patched lines have no finding.
 func requireMended(t *testing.T, nvcc string, p *corpus.Program, lines []string, f *report.Finding) {
 	q := *p
 	q.Source = strings.Join(f.Patch.Apply(lines), "\n") + "\n"

@@ -11,14 +11,14 @@ import (
 	"fencepost.dev/fencepost/internal/detect/all"
 )
 
-// figure10 is figure 10 of "Predictive Data Race Detection for GPUs". Its text tells of it beside the table: gwcp misses it
-// and so it can be none of the 13 (11 found, two others missed), and iguard misses it where scord finds it, so that they
-// would not be equal there.
+// figure10 is the program of figure 10 of "Predictive Data Race Detection for GPUs". It is not in the table: gwcp
+// misses it, so it can be none of the 13 (11 found, two others missed), and scord finds it but iguard does not, so
+// their numbers would differ.
 const figure10 = "gap_after_section"
 
-// TestPredictability is table 1 of "Predictive Data Race Detection for GPUs", section 6.2: programs without a race, with one in
-// every order, and with one that the order of this run hides, and how many of them detectors find. It is as published,
-// with the extensions that the authors gave to the tools.
+// TestPredictability reproduces table 1 of "Predictive Data Race Detection for GPUs", section 6.2: how many races
+// detectors find in programs without a race, with a race in every order, and with a race that the order of this run
+// hides. The detectors are as published, with the extensions that the authors gave to the tools.
 func TestPredictability(t *testing.T) {
 	sequential(t)
 	table := []struct {
@@ -58,7 +58,7 @@ func TestPredictability(t *testing.T) {
 	}
 }
 
-// suitePrograms returns the programs of a suite that are in the table.
+// suitePrograms returns the programs of a suite that the table has.
 func suitePrograms(t *testing.T, suite string) []*corpus.Program {
 	t.Helper()
 	var programs []*corpus.Program
@@ -74,7 +74,7 @@ func suitePrograms(t *testing.T, suite string) []*corpus.Program {
 	return programs
 }
 
-// count returns the programs in which a detector names a race that is there, and the races it names that are none.
+// count returns how many programs have a true race that a detector reports, and how many false races it reports.
 func count(t *testing.T, spec detect.Spec, programs []*corpus.Program, seed uint64) (found, alarms int) {
 	t.Helper()
 	o := &Options{Jobs: runtime.GOMAXPROCS(0), Detectors: []detect.Spec{spec}, Seed: seed}
@@ -91,7 +91,8 @@ func count(t *testing.T, spec detect.Spec, programs []*corpus.Program, seed uint
 	return found, alarms
 }
 
-// TestPredictedSections: what is predicted names two critical sections, by where the kernel takes and gives back a lock.
+// TestPredictedSections checks that a predicted race names two critical sections, by the places where the kernel
+// acquires and releases a lock.
 func TestPredictedSections(t *testing.T) {
 	predicted := 0
 	for _, r := range CheckCorpus(context.Background(), &Options{Jobs: runtime.GOMAXPROCS(0)}, suitePrograms(t, "predict")) {
@@ -123,7 +124,7 @@ func TestPredictedSections(t *testing.T) {
 	}
 }
 
-// TestPredictabilityOfAll compares what every detector says of the suites, as published, with testdata.
+// TestPredictabilityOfAll compares the verdicts of every detector, as published, on the suites with testdata.
 func TestPredictabilityOfAll(t *testing.T) {
 	sequential(t)
 	for _, suite := range []string{"predict_norace", "predict_dynamic", "predict"} {

@@ -10,8 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// TestCopyThenAsyncProxy: each of 128 threads copies 16 bytes by cp.async and waits, and behind a barrier wgmma, or a copy in bulk, reads all of
-// them through the async proxy. The fence between is to come after the wait.
+// TestCopyThenAsyncProxy has 128 threads copy 16 bytes each by cp.async and wait. After a barrier, wgmma or a bulk copy
+// reads all of them through the async proxy. The fence between them must come after the wait.
 func TestCopyThenAsyncProxy(t *testing.T) {
 	const copies, fence = "COPY\ncp.async.commit_group;\n", "fence.proxy.async.shared::cta;\n"
 	const wait, barrier = "cp.async.wait_group 0;\n", "bar.sync 0;\n"

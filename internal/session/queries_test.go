@@ -11,9 +11,9 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// TestQueries runs programs that ask whether work is done, and heed the answer or not. The program of put and the copies below:
-// stream 0 writes the device's memory and copies it into pinned memory, which then something reads that does not wait for
-// stream 0.
+// TestQueries runs programs that query whether work is complete, and use the answer or not. In the programs of put and
+// the copies below, stream 0 writes device memory and copies it to pinned memory, which is then read by an operation
+// that does not wait for stream 0.
 func TestQueries(t *testing.T) {
 	exe := interpreter(t)
 	const (

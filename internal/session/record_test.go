@@ -40,7 +40,7 @@ func record(t *testing.T, p *corpus.Program) []byte {
 	return out.Bytes()
 }
 
-// independent are the detectors that do not judge lockstep.
+// independent returns the detectors that do not judge lockstep.
 func independent() (specs []detect.Spec) {
 	for _, d := range all.Detectors() {
 		if !d.Lockstep {
@@ -50,7 +50,8 @@ func independent() (specs []detect.Spec) {
 	return specs
 }
 
-// TestAnalyzeIsTheRun judges each program of the corpus from a trace: report and findings are those of the run.
+// TestAnalyzeIsTheRun judges each program of the corpus from a trace. The report and the findings must be those of the
+// run.
 func TestAnalyzeIsTheRun(t *testing.T) {
 	sequential(t)
 	t.Parallel()
@@ -85,7 +86,7 @@ func TestAnalyzeIsTheRun(t *testing.T) {
 	}
 }
 
-// TestCutTrace cuts a trace off: what is whole is judged, and the report does not say clean.
+// TestCutTrace truncates a trace. The complete part must be judged, and the verdict must not be clean.
 func TestCutTrace(t *testing.T) {
 	sequential(t)
 	t.Parallel()
@@ -139,7 +140,7 @@ func TestCutTrace(t *testing.T) {
 	}
 }
 
-// TestHostileTraces changes events of recorded runs at random: whatever the reader lets pass, no detector breaks.
+// TestHostileTraces changes events of recorded runs at random. No detector may fail on what the reader accepts.
 func TestHostileTraces(t *testing.T) {
 	sequential(t)
 	t.Parallel()
@@ -186,7 +187,7 @@ func TestHostileTraces(t *testing.T) {
 	}
 }
 
-// spoil changes a field of an event, as far as it can still be written.
+// spoil changes a field of an event to a value that can be written.
 func spoil(e *event.Event, rng *rand.Rand) {
 	switch rng.IntN(9) {
 	case 0:
@@ -214,7 +215,8 @@ func spoil(e *event.Event, rng *rand.Rand) {
 	}
 }
 
-// TestNoValues records writes of one value without it: they are told as writes that differ, and the report says why.
+// TestNoValues records writes of the same value without values. They must be reported as different writes, and the
+// report must tell the reason.
 func TestNoValues(t *testing.T) {
 	sequential(t)
 	programs, err := corpus.Core()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCorpusRerun checks that launches that are executed once more change no verdict of the corpus and no result, but where its source says
-// that the fault shows in other executions alone.
+// TestCorpusRerun checks that executing launches again changes no verdict and no result of the corpus, except if the
+// source says that the fault appears only in other executions.
 func TestCorpusRerun(t *testing.T) {
 	unlike := []string{
 		"predict/gap_after_section", "predict/gap_composed", "predict/gap_conflict_early", // which other orders of their sections show

@@ -75,7 +75,7 @@ func (r *once) fault(f engine.Fault) {
 		panic("BUG: fault of unknown kind " + string(f.Kind))
 	}
 	if f.Kind == engine.WgmmaTouched && f.Launch.Language != event.Threads && strings.Contains(f.Message, "tcgen05") {
-		return // Triton orders tensor memory by the wait, which it puts behind the stores of the loaded values, and leaves the registers to ptxas
+		return // Triton orders tensor memory by the wait, which it puts after the stores of the loaded values, and leaves the registers to ptxas
 	}
 	out := report.Finding{Class: k.class, Kind: detect.Kind(f.Kind), Severity: detect.Error, Detector: engineName,
 		Kernel: f.Launch.Kernel, Count: max(f.Count, 1), Message: f.Message, Fix: k.fix}

@@ -10,7 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// runScript runs a shell script with three seeds, its input from a file of which two bytes have been read, in a folder of its own.
+// runScript runs a shell script with three seeds in a folder of its own. Its input is a file of which two bytes have
+// been read.
 func runScript(t *testing.T, o *Options, script string) (r *report.Report, folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -38,8 +39,8 @@ func runScript(t *testing.T, o *Options, script string) (r *report.Report, folde
 	return r, folder
 }
 
-// TestSeedsOfProgram runs the seeds of a program one after the other, and side by side when that is asked for. The first
-// run reads on where the input is, the others read it whole.
+// TestSeedsOfProgram runs the seeds of a program one after the other, and in parallel if requested. The first run
+// continues to read the input where it is, and the others read all of it.
 func TestSeedsOfProgram(t *testing.T) {
 	alone := "mkdir running || exit 9\ncat > input.$$\nsleep 0.05\nrmdir running\n"
 	// Goes on when another run has begun; a second run that never comes ends it after 10 seconds.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzReadScheduleFile wants no crash of any file, positions within the file in errors, and the same file again from what is written of one that
-// is right.
+// FuzzReadScheduleFile checks that no file causes a crash, that errors have positions within the file, and that a valid
+// file is the same after it is written and read.
 func FuzzReadScheduleFile(f *testing.F) {
 	const head = "kernel k(int*, int)\nlaunch 2\ngrid 2 1 1\nblock 3 1 1\n"
 	for _, s := range []string{head, head + "0/0 load\n1/2 atomic a b.cu:7 # R x=1\n", head + "2/0 load", head + "0/9 exit\n0/0 lod\n0/0\n", "# nothing\n",

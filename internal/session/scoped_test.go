@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// score is how a detector does on one of the two suites of scoped races.
+// score is the result of a detector on one of the two suites of scoped races.
 type score struct{ racy, found, clean, alarmed int }
 
 func (s *score) add(p *corpus.Program, misses, alarms int) {
@@ -35,14 +35,14 @@ func (s *score) add(p *corpus.Program, misses, alarms int) {
 // right reports whether every race was found and nothing else.
 func (s *score) right() bool { return s.found == s.racy && s.alarmed == 0 }
 
-// scopedScores are what TestScoped counts.
+// scopedScores are the counts of TestScoped.
 type scopedScores struct {
 	micro, apps map[string]*score // by detector
 	classes     map[string]*score // of scord, by class
 	plants      map[string]int    // by application
 }
 
-// of returns the score of a key, which begins with none.
+// of returns the score of a key, initially empty.
 func of(scores map[string]*score, key string) *score {
 	if scores[key] == nil {
 		scores[key] = &score{}
@@ -50,9 +50,9 @@ func of(scores map[string]*score, key string) *score {
 	return scores[key]
 }
 
-// TestScoped holds the suites of scoped races to tables I, II and VI of the ScoRD paper: as many programs of each class and
-// application, of which hb and scord find every racy one and no other. What scord does not judge like the memory model stands
-// apart, as beyond_NAME. The page on comparing says how all detectors do.
+// TestScoped compares the suites of scoped races with tables I, II and VI of the ScoRD paper: the number of programs of
+// each class and application, of which hb and scord find exactly the racy ones. Programs that scord judges unlike the
+// memory model are listed separately as beyond_NAME. The page docs/compare.md has the results of all detectors.
 func TestScoped(t *testing.T) {
 	sequential(t)
 	s := scopedScores{map[string]*score{}, map[string]*score{}, map[string]*score{}, map[string]int{}}
@@ -86,11 +86,11 @@ func TestScoped(t *testing.T) {
 	}
 }
 
-// byTheLetter is the program that ScoRD judges unlike the memory model by the letter of its tables alone.
+// byTheLetter is the program that ScoRD judges unlike the memory model only by the letter of its tables.
 const byTheLetter = "beyond_two_readers"
 
-// TestScopedLetter: with flags that are never reset scord finds all that the tables I, II and VI have, too. Its false alarms are
-// of two readers after one fence.
+// TestScopedLetter checks that with flags that are never reset, scord also finds everything in tables I, II and VI. Its
+// false alarms are two readers after one fence.
 func TestScopedLetter(t *testing.T) {
 	sequential(t)
 	spec, err := detect.Choose(all.Detectors(), "scord:reset=off")
@@ -116,7 +116,7 @@ func TestScopedLetter(t *testing.T) {
 	}
 }
 
-// add counts a detector's verdict on a program, and holds those of hb, gwcp and scord to what is promised.
+// add counts a detector's verdict on a program, and checks the promised verdicts of hb, gwcp and scord.
 func (s *scopedScores) add(t *testing.T, p *corpus.Program, d report.Detector) {
 	class, _, _ := strings.Cut(p.Name, "_")
 	var one score

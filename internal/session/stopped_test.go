@@ -10,13 +10,15 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// TestWhereabouts checks that a run which --timeout ends says where its threads were: an endless loop is there.
+// TestWhereabouts checks that a run ended by --timeout reports where its threads were, so that an endless loop is
+// found.
 func TestWhereabouts(t *testing.T) {
 	r := mustCheck(t, &Options{Timeout: 200 * time.Millisecond}, "kernel = \"spin\"\ngrid = 2\nblock = 33")
 	requireSkipped(t, r, "launch 1 of spin: stopped: the --timeout has passed; it had 66 threads at k.ptx:")
 }
 
-// TestWhereaboutsOfPhases: threads that ask which lanes are active are not known to wait for ever, but what they wait for is told.
+// TestWhereaboutsOfPhases checks threads that query the active lanes. It is unknown whether they wait forever, but what
+// they wait for is reported.
 func TestWhereaboutsOfPhases(t *testing.T) {
 	const text = `.version 8.0
 .target sm_90

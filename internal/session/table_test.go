@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt")
 
-// TestDetectorTable compares what each detector misses and falsely reports on each program of the corpus with
-// testdata/detectors.txt: a detector that changes its mind is seen, whichever way.
+// TestDetectorTable compares the misses and false reports of each detector on each program of the corpus with
+// testdata/detectors.txt, so that every change of a verdict is seen.
 func TestDetectorTable(t *testing.T) {
 	sequential(t)
 	programs, err := corpus.Core()
@@ -108,14 +108,15 @@ func suiteResults(t *testing.T, suite string) []CorpusResult {
 	return results
 }
 
-// TestFixes holds the kind, the explanation and the fix of every race of the corpus's kernels, errors and warnings, to testdata/fixes.txt, which
-// was read against the sources by people who know CUDA, and the groups that have several members to testdata/groups.txt.
+// TestFixes compares the kind, the explanation and the fix of every race of the corpus's kernels, errors and warnings,
+// with testdata/fixes.txt, which was reviewed against the sources. It compares the groups with several members with
+// testdata/groups.txt.
 func TestFixes(t *testing.T) {
 	sequential(t)
 	requireFixes(t, nil)
 }
 
-// TestFixesOfHistory wants the same of the plain history of hb.
+// TestFixesOfHistory checks the same with the plain history of hb.
 func TestFixesOfHistory(t *testing.T) {
 	sequential(t)
 	requireFixes(t, withHistory(t, "plain"))

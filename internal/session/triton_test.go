@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestSampled takes notes of so many elements of an instruction that the memory for them is bounded, and takes its stores for ones
-// that other blocks may make too from there on.
+// TestSampled checks that only a bounded number of elements of an instruction is recorded. From there on, its stores
+// count as stores that other blocks may make too.
 func TestSampled(t *testing.T) {
 	r := replicas{places: map[uint32]*sharing{}}
 	l := event.Launch{Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}
@@ -45,8 +45,9 @@ type sinkFunc func(b *event.Batch)
 
 func (f sinkFunc) Events(b *event.Batch) { f(b) }
 
-// TestTritonRaces judges one kernel as CUDA, Triton and Gluon would have it: what its two blocks of 64 threads do to memory p and
-// shared memory s. %a is &p[64 * block + thread % 64], %h that with thread % 32, so that two threads hold each element.
+// TestTritonRaces judges a kernel as CUDA, Triton and Gluon code: the accesses of its two blocks of 64 threads to
+// memory p and shared memory s. %a is &p[64 * block + thread % 64], and %h the same with thread % 32, so that two
+// threads have each element.
 func TestTritonRaces(t *testing.T) {
 	const none = detect.Severity(255)
 	for _, c := range []struct {
@@ -109,7 +110,8 @@ func TestTritonRaces(t *testing.T) {
 	}
 }
 
-// TestTritonCopies: two groups of warps of a Triton kernel copy one tile to global memory, by two copies of the code of one place.
+// TestTritonCopies has two groups of warps of a Triton kernel copy one tile to global memory, by two copies of the code
+// of one place.
 func TestTritonCopies(t *testing.T) {
 	for _, c := range []struct {
 		head string

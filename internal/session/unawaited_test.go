@@ -8,8 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 )
 
-// TestUnawaited accesses what bulk copies write, with the wait missing or faulty: that is told, and what to do about it in the words of the
-// language, whether or not something else orders the access after the issue.
+// TestUnawaited accesses the destination of bulk copies with a missing or faulty wait. The report must tell this, and
+// the fix in the words of the language, whether or not something else orders the access after the issue.
 func TestUnawaited(t *testing.T) {
 	const (
 		// Thread 0 copies to shared memory; the others go on. Both know the mbarrier at %b.
@@ -23,7 +23,7 @@ func TestUnawaited(t *testing.T) {
 		// Thread 0 of block 0 copies to global memory and sets a flag that the other block waits for.
 		out  = "@%other bra take; @!%first bra end; cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; cp.async.bulk.commit_group;"
 		flag = "st.release.gpu.global.u32 [%p+1024], 1; bra end; take: ld.acquire.gpu.global.u32 %r, [%p+1024]; setp.eq.u32 %done, %r, 1; @!%done bra take; ld.global.u32 %r, [%p]; st.global.u32 [%q], %r; end:"
-		// Thread 0 copies to global memory, and all threads of the block read it behind a barrier.
+		// Thread 0 copies to global memory, and all threads of the block read it after a barrier.
 		own = "@%first cp.async.bulk.global.shared::cta.bulk_group [%p], [%s], 128; @%first cp.async.bulk.commit_group;"
 		bar = "bar.sync 0; ld.global.u32 %r, [%p]; st.global.u32 [%q], %r;"
 	)
@@ -77,7 +77,8 @@ func TestUnawaited(t *testing.T) {
 	}
 }
 
-// TestAllocationReadEarly reads where allocated tensor memory begins before a barrier: tcgen05.alloc writes the word itself, and is no copy.
+// TestAllocationReadEarly reads the address of allocated tensor memory before a barrier. tcgen05.alloc writes the word
+// itself and is not a copy.
 func TestAllocationReadEarly(t *testing.T) {
 	const text = `.version 8.6
 .target sm_100a

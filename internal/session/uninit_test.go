@@ -17,7 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// TestUninitClean: no correct program of the corpus reads what nothing has written.
+// TestUninitClean checks that no correct program of the corpus has uninitialised reads.
 func TestUninitClean(t *testing.T) {
 	sequential(t)
 	all, err := corpus.Suite("norace")
@@ -43,7 +43,8 @@ func TestUninitClean(t *testing.T) {
 
 func uninitErrors() []detect.Spec { return []detect.Spec{all.Uninit("error")} }
 
-// TestUninitShared: a block begins without what the one before left in shared memory, on both engines.
+// TestUninitShared checks on both engines that a block does not begin with the contents of shared memory that the block
+// before left.
 func TestUninitShared(t *testing.T) {
 	const text = `.version 8.0
 .target sm_80
@@ -86,9 +87,9 @@ func TestUninitShared(t *testing.T) {
 	}
 }
 
-// TestUninitLocal: the programs of testdata/uninit are reported where their sources want it, and their corrected twins (NAME_ok) are not,
-// by all schedules. After a change of a source: nvcc -frandom-seed=uninit/NAME.cu -arch=compute_80 -lineinfo -Xcicc -O0 -ptx NAME.cu, with
-// the folder of nvcc's headers cut short to "cuda".
+// TestUninitLocal checks that the programs of testdata/uninit are reported where their sources want it, and that their
+// corrected twins (NAME_ok) are not, under all schedules. After a change of a source: nvcc -frandom-seed=uninit/NAME.cu
+// -arch=compute_80 -lineinfo -Xcicc -O0 -ptx NAME.cu, with the folder of nvcc's headers shortened to "cuda".
 func TestUninitLocal(t *testing.T) {
 	sources, err := filepath.Glob("testdata/uninit/*.cu")
 	if err != nil || len(sources) < 2 {

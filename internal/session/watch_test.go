@@ -32,8 +32,8 @@ func checkStencil(t *testing.T, o *Options) *report.Report {
 	return nil
 }
 
-// TestWatchedRaces compares the races that detectors report of blocks, threads and variables with what each choice has. The kernel
-// is one of the corpus: threads of a warp and of the next one race on tile in each of four blocks.
+// TestWatchedRaces compares the reported races with those in each selection of blocks, threads and variables. In the
+// kernel, one of the corpus, threads of adjacent warps race on tile in each of four blocks.
 func TestWatchedRaces(t *testing.T) {
 	sequential(t)
 	only := func(expr string) *regexp.Regexp { return regexp.MustCompile(expr) }
@@ -86,7 +86,7 @@ func TestWatchedRaces(t *testing.T) {
 	}
 }
 
-// TestWatchedKernels: a filter is an expression, or a name as it stands in a report.
+// TestWatchedKernels checks that a filter is an expression, or a name as it is in a report.
 func TestWatchedKernels(t *testing.T) {
 	for _, c := range []struct {
 		filter, kernel string

@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// TestWords has explanations and fixes, and what they are in other languages.
+// TestWords checks explanations and fixes in other languages.
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -56,7 +56,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsAreTotal looks for names of CUDA C++ in all that is said of races and faults: other languages have their own.
+// TestWordsAreTotal searches all texts about races and faults for names of CUDA C++, because other languages have their
+// own.
 func TestWordsAreTotal(t *testing.T) {
 	names := regexp.MustCompile(`\b__[a-z]\w+|cuda::|\bcuda[A-Z]\w+|\batomic[A-Z]\w*|thread_scope_|\bcde::|cooperative_groups`)
 	// Texts of what there is not in these languages, and parts of texts that are put together.
@@ -97,7 +98,7 @@ func TestWordsAreTotal(t *testing.T) {
 	}
 }
 
-// TestDialects has the languages of findings.
+// TestDialects checks the languages of findings.
 func TestDialects(t *testing.T) {
 	kernel := func(l event.Language, name string) detect.Access {
 		return detect.Access{Launch: event.Launch{Language: l, Kernel: name}}

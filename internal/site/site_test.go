@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/docs"
 )
 
-// TestSite makes the site and follows every link of every page.
+// TestSite makes the site and checks every link of every page.
 func TestSite(t *testing.T) {
 	out := t.TempDir()
 	n, err := build(filepath.Join("..", ".."), out)

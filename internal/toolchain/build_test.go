@@ -14,7 +14,8 @@ import (
 	"fencepost.dev/fencepost/internal/fatbin"
 )
 
-// asWrapper makes the test program stand for `fencepost nvcc`; its value is the folder of the runtime library.
+// asWrapper is the environment variable that makes the test program act as `fencepost nvcc`. Its value is the folder of
+// the runtime library.
 const asWrapper = "FENCEPOST_TEST_RUNTIME"
 
 // printOverlay makes it print the folder of the overlay and the error.
@@ -46,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// compilers returns nvcc, or skips, and a folder with a runtime library that tells what it is called for, laid out as
-// internal/cuda/standin does.
+// compilers returns nvcc, and a folder with a runtime library that reports its calls, laid out as in
+// internal/cuda/standin. It skips the test if there is no nvcc.
 func compilers(t *testing.T) (*Tool, string) {
 	t.Helper()
 	var f Finder
@@ -161,7 +162,7 @@ func TestBuildProgram(t *testing.T) {
 	}
 }
 
-// What --arch says is what nvcc compiles for, unless the flags name an architecture themselves.
+// TestArchOfDevice checks that nvcc compiles for the device of --arch, unless the flags name an architecture.
 func TestArchOfDevice(t *testing.T) {
 	dir := t.TempDir()
 	response := filepath.Join(dir, "flags")
@@ -189,7 +190,8 @@ func TestArchOfDevice(t *testing.T) {
 	}
 }
 
-// Stripped programs are told apart too; NVIDIA's own library is only looked at here, nothing of it runs.
+// TestRuntimesToldApart checks that the runtime of stripped programs is recognised too. NVIDIA's library is only
+// inspected here, and never executed.
 func TestRuntimesToldApart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links with NVIDIA's runtime")
@@ -286,7 +288,7 @@ func TestBuildPTX(t *testing.T) {
 	}
 }
 
-// wrapperScript makes a program that behaves like fencepost as far as `fencepost nvcc` goes.
+// wrapperScript makes a program that acts like fencepost for `fencepost nvcc`.
 func wrapperScript(t *testing.T, nvcc *Tool, dir string) string {
 	t.Helper()
 	self, err := os.Executable()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fake writes a program that prints text when it is asked for its version.
+// fake writes a program that prints text when its version is queried.
 func fake(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -26,7 +26,7 @@ func nvccText(version string) string {
 	return "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release " + parts[0] + "." + parts[1] + ", V" + version + "\nBuild cuda_1.2.r3"
 }
 
-// requireShell skips where the fake compilers cannot run.
+// requireShell skips the test if the fake compilers cannot run.
 func requireShell(t *testing.T) {
 	t.Helper()
 	for _, p := range []string{"/bin/sh", "/bin/cat"} {
@@ -36,7 +36,7 @@ func requireShell(t *testing.T) {
 	}
 }
 
-// finder looks at nothing but the variables given, and toolkits under root.
+// finder returns a Finder that uses only the given variables and the toolkits under root.
 func finder(root string, vars map[string]string) *Finder {
 	return &Finder{Roots: []string{filepath.Join(root, "usr", "cuda-*")}, Getenv: func(n string) string { return vars[n] }}
 }
@@ -152,7 +152,7 @@ func TestFindHostCompilers(t *testing.T) {
 	}
 }
 
-// A toolkit that pip installed in part is told from a program with an error.
+// TestIncompleteToolkit checks that an incomplete toolkit from pip is distinguished from a program with an error.
 func TestIncompleteToolkit(t *testing.T) {
 	requireShell(t)
 	root := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestInstall installs with a python3 that makes what venv and pip would make.
+// TestInstall installs with a python3 that creates the files of venv and pip.
 func TestInstall(t *testing.T) {
 	requireShell(t)
 	root := t.TempDir()

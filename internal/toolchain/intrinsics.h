@@ -1,6 +1,6 @@
 #line 2 "fencepost/intrinsics.h"
-// The dot products of bytes and halves, by the instruction. The device compiler refuses those of its own header where it does not optimise
-// ("unsupported operation"). nvcc includes this after cuda_runtime.h, so the names below mean these functions in all sources.
+// The dot products of bytes and halves as instructions. If it does not optimise, the device compiler refuses those of its own header
+// ("unsupported operation"). nvcc includes this file after cuda_runtime.h, so the names below mean these functions in all sources.
 #if defined(__CUDACC__) && defined(__cplusplus) && !defined(FENCEPOST_INTRINSICS)
 #define FENCEPOST_INTRINSICS
 #define FENCEPOST_DOT(name, op, result, a_type, b_type)                                                    \

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The header has the same path every time, and one that was damaged is written again.
+// TestWriteIntrinsics checks that the header always has the same path, and that a damaged one is written again.
 func TestWriteIntrinsics(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	path, err := writeIntrinsics(dir)
@@ -31,7 +31,7 @@ func TestWriteIntrinsics(t *testing.T) {
 	}
 }
 
-// Each source includes the header that the caller named, whatever the call makes.
+// TestWrapIntrinsics checks that each source includes the header that the caller named, whatever the output.
 func TestWrapIntrinsics(t *testing.T) {
 	out, _, err := Wrap([]string{"-c", "a.cu"}, Rewrite{Intrinsics: "/cache/i.h"})
 	if got := strings.Join(out, " "); err != nil || !strings.HasPrefix(got, "-include /cache/i.h ") {

@@ -147,7 +147,7 @@ func TestWrapFolders(t *testing.T) {
 	}
 }
 
-// Wrapping twice, as a wrapper around a wrapper would, changes nothing.
+// TestWrapTwice checks that wrapping twice, like a wrapper around a wrapper, changes nothing.
 func TestWrapTwice(t *testing.T) {
 	for _, in := range []string{"a.cu", "-G a.cu", "-arch=sm_90 -rdc=true a.cu b.cu", "-cudart shared -Xcompiler -fPIC a.cu"} {
 		once, _, err := Wrap(strings.Fields(in), Rewrite{})

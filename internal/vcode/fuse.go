@@ -16,7 +16,7 @@ const maxRun = 1000
 // Instructions that only compute become lists of operations of package lanes (OpRun). Plain loads and stores, and
 // checked widening, are part of the lists, so that straight-line code is one list. Each of these is also an instruction
 // of its own, which handles every case. A list ends at an operation that is not the common case (lanes.Access). The
-// machine then continues with the instruction of that operation, and the OpRun behind it is the rest of the list. So a
+// machine then continues with the instruction of that operation, and the OpRun after it is the rest of the list. So a
 // list also ends at an access to memory that is not known yet, and at an access whose event cannot be made out of the
 // log (lanes.Log). At a branch that all lanes take the same way, a list goes on into the next block until the turn of
 // the warp is over.

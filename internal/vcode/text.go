@@ -23,7 +23,7 @@ type Text struct {
 	Counts   []int32    // by pc: number of instructions of the internal form before it
 	Lines    []Line     // scalars that are used as vectors
 	Patterns []Pattern
-	Const32  []lanes.V32 // registers that never change, behind the others
+	Const32  []lanes.V32 // registers that never change, after the others
 	Const64  []lanes.V64
 	Edges    []Edge
 	Effects  []Effect
@@ -83,7 +83,7 @@ type Pattern struct {
 // Edge is an edge from one block to another.
 type Edge struct {
 	To    int32
-	Moves int32 // list in Text.Ops that defines the values live behind it; -1 for none
+	Moves int32 // list in Text.Ops that defines the values live after it; -1 for none
 }
 
 // move copies a value over an edge. src is an operand of the file's kind.
@@ -180,7 +180,7 @@ const (
 	OpJump     Opcode = iota // a: edge
 	OpBranch                 // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the fall-through edge
 	OpBranchS                // c: scalar; a, b: edges
-	OpMeet                   // in lockstep: lanes meet that parted at effects whose Meet is a
+	OpMeet                   // in lockstep: lanes reconverge that diverged at effects whose Meet is a
 	OpSwitch                 // a: effect
 	OpExit                   // a: effect; so for all up to OpAtomic
 	OpTrap                   //

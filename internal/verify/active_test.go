@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestActiveLanes wants each partition of the lanes that come to activemask explored once: of n lanes there are as many as the Bell number, and
-// as many as the Fubini number if one lane of each part then adds to one variable.
+// TestActiveLanes checks that each partition of the lanes that reach activemask is explored once. For n lanes their
+// number is the Bell number, and the Fubini number if one lane of each part then adds to one variable.
 func TestActiveLanes(t *testing.T) {
 	const leader = "mov.u32 %r1, %lanemask_lt; and.b32 %r1, %r0, %r1; setp.ne.u32 %p1, %r1, 0; @!%p1 red.relaxed.gpu.global.add.u32 [x], 1;"
 	for _, c := range []struct {
@@ -36,12 +36,12 @@ func TestActiveLanes(t *testing.T) {
 		{"two places", "setp.eq.u32 %p0, %t, 1; @%p0 bra OTHER; activemask.b32 %r0; ret; OTHER: activemask.b32 %r0; setp.ne.u32 %p0, %r0, 2; @%p0 trap;", 1, 2, 1, OK},
 		{"a barrier of those that are active", "activemask.b32 %r0; bar.warp.sync %r0;", 1, 3, 5, OK},
 		{"a shuffle of those that are active", "activemask.b32 %r0; shfl.sync.idx.b32 %r1, %t, %t, 31, %r0; setp.ne.u32 %p0, %r1, %t; @%p0 trap;", 1, 3, 5, OK},
-		// Lane 0 waits for lane 1 before it, or behind it: the two can then not be together, or may.
+		// Lane 0 waits for lane 1 before it, or after it: the two can then not be together, or may.
 		{"a wait before it", "setp.eq.u32 %p0, %t, 1; @%p0 bra ON; L: ld.acquire.gpu.global.u32 %r2, [x]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L; ON: activemask.b32 %r0; " +
 			"@%p0 st.release.gpu.global.u32 [x], 1;", 1, 2, 1, OK},
 		{"a wait behind it", "setp.eq.u32 %p0, %t, 1; activemask.b32 %r0; @%p0 st.release.gpu.global.u32 [x], 1; @%p0 ret; " +
 			"L: ld.acquire.gpu.global.u32 %r2, [x]; setp.eq.u32 %p1, %r2, 0; @%p1 bra L;", 1, 2, 2, OK},
-		// What is read decides who comes: 2 reads of 2 values, and both may come together.
+		// The value read decides which lanes reach activemask: 2 reads of 2 values, and both may reach it together.
 		{"what is read decides", "setp.eq.u32 %p0, %b, 1; @!%p0 bra READ; setp.ne.u32 %p1, %t, 0; @%p1 ret; st.relaxed.gpu.global.u32 [x], 1; ret; " +
 			"READ: ld.relaxed.gpu.global.u32 %r2, [x]; setp.eq.u32 %p1, %r2, 0; @%p1 ret; activemask.b32 %r0;", 2, 2, 5, OK},
 		{"in turns of a loop", "mov.u32 %r2, 0; L: activemask.b32 %r0; add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 2; @%p0 bra L;", 1, 2, 6, OK},
@@ -60,7 +60,8 @@ func TestActiveLanes(t *testing.T) {
 	}
 }
 
-// TestActiveLanesRandom compares activemask with votes by each partition of the lanes, which are explored one after the other.
+// TestActiveLanesRandom compares activemask with votes for each partition of the lanes, which are explored one after
+// the other.
 func TestActiveLanesRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(38, 1))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }

@@ -17,7 +17,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// told is what a search tells of: the complete executions, with what their reads read from and their coherence order, and the errors.
+// told is the results of a search: the complete executions, with their reads-from relation and coherence order, and the
+// errors.
 type told struct {
 	executions map[string]int
 	errors     map[string]bool
@@ -30,7 +31,7 @@ func (t *told) clear() {
 	clear(t.errors)
 }
 
-// tells returns the options of a search that tells into t.
+// tells returns the options of a search that stores its results in t.
 func (t *told) tells(locations int) explore.Options {
 	t.executions, t.errors = map[string]int{}, map[string]bool{}
 	return explore.Options{Races: true,
@@ -67,8 +68,8 @@ func (t *told) tells(locations int) explore.Options {
 		}}
 }
 
-// compareAlong explores a test along program order, and with reads from later writes, and wants the same of both where the first says
-// that it is enough. It says why it is not: "" if it is.
+// compareAlong explores a test along program order, and with reads from later writes. The results must be equal if the
+// first search reports that it is sufficient. It returns the reason why it is not, or "".
 func compareAlong(t *testing.T, src string) string {
 	t.Helper()
 	test, err := litmus.Parse("random.litmus", src, litmus.Options{PTX: true, Unroll: 4})
@@ -146,7 +147,8 @@ func TestAlong(t *testing.T) {
 	}
 }
 
-// TestAlongCases wants of programs that differ in one clause of the model whether the search along program order is enough.
+// TestAlongCases checks whether the search along program order is sufficient, for programs that differ in one clause of
+// the model.
 func TestAlongCases(t *testing.T) {
 	columns := func(threads string, rows ...string) string {
 		return "PTX case\n " + threads + " ;\n " + strings.Join(rows, " ;\n ") + " ;\n"
@@ -293,8 +295,8 @@ func TestAlongCases(t *testing.T) {
 	}
 }
 
-// randomBuffering writes a program without weak accesses, whose threads read and then write, some of them with barriers between: some of
-// these have executions as load buffering has.
+// randomBuffering writes a program without weak accesses, whose threads read and then write, some of them with barriers
+// between. Some of these programs have executions like load buffering.
 func randomBuffering(r *rand.Rand) string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	threads, ctas := 2+r.IntN(3), 1+r.IntN(3)
@@ -343,8 +345,8 @@ func randomBuffering(r *rand.Rand) string {
 	return b.String()
 }
 
-// randomGuarded writes a program whose threads hand data on: weak accesses of d and e, and flags f and g that say that they may be
-// accessed. About half of these have no data race.
+// randomGuarded writes a program whose threads pass data on: weak accesses to d and e, and flags f and g that guard
+// them. About half of these programs have no data race.
 func randomGuarded(r *rand.Rand) string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	scope := func() string { return pick("gpu", "gpu", "gpu", "gpu", "sys", "cta") }

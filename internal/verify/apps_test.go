@@ -28,7 +28,7 @@ func verifyText(t *testing.T, name, src string, l litmus.Options, o Options) *Re
 	return Litmus(context.Background(), test, o)
 }
 
-// TestSEG has the executions of section 4.2 of the paper: 4, with their outcomes, and one race.
+// TestSEG checks the executions of section 4.2 of the paper: 4, with their outcomes, and one race.
 func TestSEG(t *testing.T) {
 	r := verifyText(t, "seg", read(t, "seg"), litmus.Options{}, Options{})
 	got := ""

@@ -16,8 +16,8 @@ import (
 
 var assigned = regexp.MustCompile(`int (r\d+) = [^;]*;`)
 
-// TestAssertions explores random programs that assert something of what they read. An assertion is told to have failed if and only if it has
-// in some execution at the end of which its thread stands.
+// TestAssertions explores random programs with assertions about read values. An assertion must be reported as failed if
+// and only if it fails in some execution at whose end its thread has stopped there.
 func TestAssertions(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	failed := [2]int{}

@@ -12,9 +12,9 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// TestOrderedBarriers compares the numbers of executions with those without order: each complete execution comes once for each order
-// of the arrivals of each generation that agrees with what the arrivals depend on. A thread that only arrives goes on, so others may
-// depend on it. The sets of executions are equal.
+// TestOrderedBarriers compares the numbers of executions with and without the order of arrivals: each complete
+// execution occurs once for each order of the arrivals of each generation that agrees with the dependences of the
+// arrivals. A thread that only arrives continues, so others may depend on it. The sets of executions are equal.
 func TestOrderedBarriers(t *testing.T) {
 	for _, c := range []struct {
 		src  string
@@ -61,7 +61,7 @@ func TestOrderedBarriers(t *testing.T) {
 	}
 }
 
-// searchAgain searches and counts complete executions. Without Ordered it counts each as often as its barriers have orders.
+// searchAgain counts complete executions. Without Ordered it counts each as often as its barriers have orders.
 func searchAgain(t *testing.T, src string, o explore.Options) (explore.Result, map[string]int) {
 	t.Helper()
 	test, err := litmus.Parse("test.litmus", src, litmus.Options{})

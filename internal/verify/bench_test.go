@@ -8,7 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// BenchmarkSearch explores programs whose number of executions is known, and reports that number beside the time: by one goroutine and by two.
+// BenchmarkSearch explores programs with a known number of executions, and reports that number and the time, with one
+// goroutine and with two.
 func BenchmarkSearch(b *testing.B) {
 	for _, c := range []struct {
 		name, src string
@@ -40,7 +41,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// publish has each of n threads write one location, and the last of them to say so read it.
+// publish has each of n threads write one location. The last of them to announce it reads the location.
 const publish = `C publish
 int done, x; grid %d, 1;
 kernel {
@@ -48,7 +49,8 @@ kernel {
   if (fetch_add(done, 1, acqrel, gpu) == gridDim - 1) int a = load(x, rlx, gpu);
 }`
 
-// relaxation is a step of a graph algorithm: whoever finds the vertex unvisited sets its distance and says that something changed.
+// relaxation is a step of a graph algorithm: a thread that finds the vertex unvisited sets its distance, and sets a
+// flag that something changed.
 const relaxation = `C relaxation
 int changed, distance; grid %d, 1;
 kernel {
@@ -59,7 +61,8 @@ kernel {
   int c = load(changed, rlx, gpu);
 }`
 
-// BenchmarkReadsFrom explores programs by reads-from classes and each execution of them, by one goroutine, and reports how many there are.
+// BenchmarkReadsFrom explores programs by reads-from classes and by executions, with one goroutine, and reports their
+// numbers.
 func BenchmarkReadsFrom(b *testing.B) {
 	for _, c := range []struct {
 		name, src           string
@@ -94,7 +97,7 @@ func BenchmarkReadsFrom(b *testing.B) {
 	}
 }
 
-// BenchmarkKernel explores a lock of a kernel, by one goroutine and by two.
+// BenchmarkKernel explores a lock of a kernel, with one goroutine and with two.
 func BenchmarkKernel(b *testing.B) {
 	l := launchOf(b, lockVariables, lockPTX, 8, 1)
 	for _, jobs := range []int{1, 2} {

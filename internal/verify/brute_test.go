@@ -18,7 +18,7 @@ import (
 // This file enumerates the executions of a program naively: every read returns every value, then every assignment of writes to
 // reads and every coherence order is tried, and the axioms of the model decide. It shares nothing with the search but the program.
 
-// step is an event of a thread before it is known what it reads from.
+// step is an event of a thread before its source is known.
 type step struct {
 	model.Event
 	value int64
@@ -44,8 +44,8 @@ type brute struct {
 	judge func(x *model.Execution, steps []step, rf []int, order [][]int)
 }
 
-// traces returns what thread t may do if reads return any of values, by location. Those that do not end are left out.
-// It calls written for each write, of these too.
+// traces returns the possible traces of thread t if reads return any of values, by location. It omits traces that do
+// not end. It calls written for each write, also of these.
 func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][]step {
 	var out [][]step
 	start := make([]int64, b.p.StateWords())
@@ -129,7 +129,7 @@ func countReads(steps []step) (n int) {
 	return n
 }
 
-// dependencies is the relation that the steps tell.
+// dependencies is the dependency relation of the steps.
 func dependencies(steps []step) model.Rel {
 	dep := model.NewRel(len(steps))
 	for i, s := range steps {
@@ -149,10 +149,10 @@ func dependencies(steps []step) model.Rel {
 	return dep
 }
 
-// The bounds of an enumeration: the traces of a thread, the steps that finding them takes, and those of a trace.
+// The bounds of an enumeration: the traces of a thread, the steps needed to find them, and the steps of a trace.
 const maxTraces, maxWalked, maxSteps = 400, 2000, 12
 
-// run enumerates. It gives false if there is too much to try.
+// run enumerates the executions. It returns false if there are too many.
 func (b *brute) run() bool {
 	b.places, b.locs = b.p.Places(), b.p.Locations()
 	b.found = map[string]bool{}
@@ -198,8 +198,7 @@ func (b *brute) run() bool {
 	return few && choose(0)
 }
 
-// combine tries, or counts, all ways in which the threads may have read and written. It gives false if there are too
-// many.
+// combine tries, or counts, all combinations of the threads' traces. It returns false if there are too many.
 func (b *brute) combine(threads [][]step) bool {
 	var steps []step
 	first := b.locs // the initial writes come first
@@ -284,8 +283,8 @@ func (b *brute) combine(threads [][]step) bool {
 	return true
 }
 
-// barriers relates the arrivals of a CTA at a barrier, the n-th of each thread, to the events that leave it. It gives false if a
-// thread of the CTA has not arrived where another has left.
+// barriers relates the arrivals of a CTA at a barrier, the n-th of each thread, to the events that leave it. It returns
+// false if a thread of the CTA has not arrived and another has left.
 func (b *brute) barriers(x *model.Execution, steps []step) bool {
 	generation := make([]int, len(steps))
 	count := map[[2]int]int{}
@@ -319,7 +318,7 @@ func (b *brute) barriers(x *model.Execution, steps []step) bool {
 	return true
 }
 
-// check keeps the execution if it is consistent.
+// check records the execution if it is consistent.
 func (b *brute) check(x *model.Execution, steps []step, reads, rf []int, order [][]int) {
 	n := len(steps)
 	x.RF, x.CO = model.NewRel(n), model.NewRel(n)
@@ -489,8 +488,8 @@ func randomProgram(r *rand.Rand, size int) string {
 	return b.String()
 }
 
-// compare returns how the executions that the search finds differ from those of the enumeration under m, "" if they do
-// not; and whether there was little enough to enumerate.
+// compare describes how the executions that the search finds differ from those of the enumeration under m, or returns
+// "". ok is false if there are too many to enumerate.
 func compare(t *testing.T, src string, m model.SRC11) (string, bool) {
 	t.Helper()
 	test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
@@ -544,7 +543,7 @@ func TestBruteForce(t *testing.T) {
 	}
 }
 
-// clauses has a program for each clause of the model, which has more executions, or fewer, without it.
+// clauses has a program for each clause of the model. Without the clause the program has more or fewer executions.
 var clauses = map[model.Drop]string{
 	model.DropCoherence: `C CoRR
 int x; thread A { store(x, 1, rlx); } thread B { int a = load(x, rlx); int b = load(x, rlx); }`,
@@ -581,8 +580,8 @@ thread C { int a = load(x, rlx); fence(sc); int b = load(y, rlx); } thread D { i
 int x; thread A @ cta 0 { store(x, 1, rlx); barrier(); } thread B @ cta 0 { barrier(); int a = load(x, rlx); }`,
 }
 
-// TestMutants shows that no clause of the model is idle: without it the enumeration differs from the search on a program of
-// clauses, on which they agree with it.
+// TestMutants checks that every clause of the model matters: without it, the enumeration differs from the search on a
+// program of clauses, and with it they agree.
 func TestMutants(t *testing.T) {
 	for drop := model.Nothing + 1; drop < model.Drops; drop++ {
 		src, ok := clauses[drop]

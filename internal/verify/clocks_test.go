@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestClocks explores kernels that read clocks: those that do the same whatever a clock shows have a verdict, the others are refused.
+// TestClocks explores kernels that read clocks. Those whose behaviour does not depend on the clock have a verdict, and
+// the others are refused.
 func TestClocks(t *testing.T) {
 	const read = "mov.u64 %rd0, %globaltimer; "
 	// since sets %p0 if more than %rd0 and 1000 has passed.
@@ -57,7 +58,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestPauses wants the executions of a kernel the same with pauses, as long as a clock says, before its instructions.
+// TestPauses checks that pauses before the instructions of a kernel, of lengths that a clock determines, do not change
+// its executions.
 func TestPauses(t *testing.T) {
 	const pause = "mov.u64 %rd6, %globaltimer; sub.u64 %rd6, %rd6, %rd7; setp.gt.u64 %p7, %rd6, 1000; @%p7 nanosleep.u32 1000; @!%p7 nanosleep.u32 10;"
 	queue := `
@@ -88,8 +90,8 @@ WAIT:	ld.acquire.gpu.global.u32 %r1, [lock];
 	}
 }
 
-// TestVain explores loops that ask again and again, and leave in local memory what they have read, as libcu++ does without optimisation:
-// an iteration after which the thread does the same as without it is not counted, however many steps it has.
+// TestVain explores loops that poll, and store the read values in local memory, like libcu++ without optimisation. An
+// iteration after which the thread behaves the same as without it does not count, whatever its number of steps.
 func TestVain(t *testing.T) {
 	// poll returns when x is 2. It gives what it has left in local memory.
 	poll := func(n int, before string) string {
@@ -124,8 +126,8 @@ func TestVain(t *testing.T) {
 	}
 }
 
-// TestAttempts explores barriers whose threads count how often they have asked. That makes no executions, and none is given up, unless the
-// count is used.
+// TestAttempts explores barriers whose threads count their polls. The count adds no executions and no bounded ones,
+// unless it is used.
 func TestAttempts(t *testing.T) {
 	// poll asks until x is 4, with a pause after eight attempts, and gives what it is told to.
 	poll := func(first, later, gives string) string {
@@ -198,7 +200,8 @@ END:	` + gives + `
 	}
 }
 
-// TestVainForEver wants threads told that wait for ever, and count in local memory how often they have asked, up to some number.
+// TestVainForEver checks that threads are reported that wait forever and count their polls in local memory up to some
+// number.
 func TestVainForEver(t *testing.T) {
 	variables := lockVariables + `
 .func poll(.reg .b32 %want) {

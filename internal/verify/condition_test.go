@@ -8,7 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// TestUndecided wants nothing said of a condition where a loop reaches its bound and no execution before decides it.
+// TestUndecided checks that nothing is reported of a condition if a loop reaches its bound and no earlier execution
+// decides it.
 func TestUndecided(t *testing.T) {
 	for _, c := range []struct {
 		condition, verdict, text string
@@ -36,7 +37,7 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
-// TestWhy wants told what is wrong with fences that do not order a write and a read of data, d, around a flag.
+// TestWhy checks the reasons why fences do not order a write and a read of data, d, around a flag.
 func TestWhy(t *testing.T) {
 	for _, c := range []struct{ writer, reader, why, fix string }{
 		{"fence(rel, gpu); d = 1;\nstore(f, 1, rlx, gpu);", "fence(acq, gpu); int v = d;",
@@ -57,7 +58,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestWhyDeadlock wants told that a thread which the others wait for waits at a barrier.
+// TestWhyDeadlock checks the report that a thread for which the others wait waits at a barrier.
 func TestWhyDeadlock(t *testing.T) {
 	src := "C t\nint lock;\ngrid 1, 2;\nkernel {\nwhile (exchange(lock, 1, acq, cta) != 0) ;\nbarrier();\nstore(lock, 0, rel, cta);\n}\n"
 	test, err := litmus.Parse("t.litmus", src, litmus.Options{Unroll: 8})
@@ -70,7 +71,7 @@ func TestWhyDeadlock(t *testing.T) {
 	}
 }
 
-// TestVacuous wants no proof of a program of which no execution is complete.
+// TestVacuous checks that a program without complete executions is not proved.
 func TestVacuous(t *testing.T) {
 	for _, model := range []string{SRC11, PTX} {
 		r := verifyText(t, model, "C t\nint x;\nthread A { assume(load(x, rlx) == 1); }\nforall (x == 0)\n", litmus.Options{}, Options{Model: model})
@@ -80,7 +81,8 @@ func TestVacuous(t *testing.T) {
 	}
 }
 
-// TestCounted: a loop may count its iterations, as for a pause that grows, if nobody looks at the count.
+// TestCounted checks that a loop may count its iterations, for example for a growing pause, if the count is not used
+// otherwise.
 func TestCounted(t *testing.T) {
 	const lock = "C t\nint lock, x;\ngrid 2, 1;\nkernel { int n = 0; while (cas(lock, 0, 1, acq) != 0) { n = n * 2 + 1; } x = x + 1; store(lock, 0, rel); }\n"
 	for condition, want := range map[string]string{"forall (x == 2)": OK, "forall (x == 2 /\\ P0:n >= 0)": Bounded} {

@@ -11,12 +11,12 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// identity writes all that makes up an execution: each thread's events, what reads read from, coherence order.
+// identity formats an execution: each thread's events, the reads-from relation and the coherence order.
 func identity(x explore.Execution, locs int) string {
 	return identityOf(x, locs, func(loc int32) int { return int(loc) })
 }
 
-// identityOf does the same, with the locations as variable numbers them.
+// identityOf does the same, with the numbers of locations from variable.
 func identityOf(x explore.Execution, locs int, variable func(loc int32) int) string {
 	events := x.Events()
 	name := func(e int) string {
@@ -169,8 +169,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestClassics holds the numbers of executions of well-known litmus tests, with scopes that include the other threads and scopes
-// that do not; and compares them with the enumeration.
+// TestClassics checks the numbers of executions of well-known litmus tests, with scopes that include the other threads
+// and scopes that do not, and compares them with the enumeration.
 func TestClassics(t *testing.T) {
 	for _, c := range []struct {
 		name, src string

@@ -29,8 +29,8 @@ func whole(test *litmus.Test, o Options) *Result {
 	return v.finish()
 }
 
-// TestJobs compares searches in parts, by one goroutine and by three, with the search in one piece: findings with the executions that
-// show them, counts, final states.
+// TestJobs compares searches in parts, with one goroutine and with three, with the search in one piece: findings with
+// the executions that show them, counts and final states.
 func TestJobs(t *testing.T) {
 	sources := []string{fmt.Sprintf(casLock, 3, 2), fmt.Sprintf(casLock, 5, 1), fmt.Sprintf(ttasLock, 4, 1), fmt.Sprintf(lb, 10), fmt.Sprintf(sb, 11),
 		fmt.Sprintf(sum, 6), `C race
@@ -77,8 +77,8 @@ exists z == 1 filter x > 2`}
 	}
 }
 
-// TestFirst: with a condition that forbids a final state the search stops at the first execution that reaches it, under both models; with
-// another one, or if no execution is forbidden, it explores all.
+// TestFirst checks under both models that with a condition that forbids a final state the search stops at the first
+// execution that reaches it. With another condition, or if no execution is forbidden, it explores all.
 func TestFirst(t *testing.T) {
 	const states = `(P0:a == 0 /\ P1:a == 0 /\ P2:a == 0)`
 	for _, m := range []string{SRC11, PTX} {
@@ -99,8 +99,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestKernelJobs explores kernels by one goroutine, by two and by three, in large parts and in small ones, also by reads-from classes: the results are equal, with
-// schedules, drawings, refusals and final states.
+// TestKernelJobs explores kernels with one, two and three goroutines, in large parts and in small ones, also by
+// reads-from classes. The results are equal, including schedules, drawings, refusals and final states.
 func TestKernelJobs(t *testing.T) {
 	type launch struct {
 		variables, body string
@@ -167,7 +167,8 @@ func TestKernelJobs(t *testing.T) {
 	}
 }
 
-// TestParts: every execution is in one part, the parts are many if the search is large, and the same for each number of jobs.
+// TestParts checks that every execution is in one part, that a large search has many parts, and that they are the same
+// for each number of jobs.
 func TestParts(t *testing.T) {
 	test, err := litmus.Parse("test.litmus", fmt.Sprintf(lb, 12), litmus.Options{})
 	if err != nil {
@@ -210,7 +211,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestCancelledParts: what has been found when a search ends early is reported.
+// TestCancelledParts checks that the results so far are reported if a search ends early.
 func TestCancelledParts(t *testing.T) {
 	test, err := litmus.Parse("test.litmus", `C race
 int x, y; grid 9, 1;
@@ -226,7 +227,8 @@ kernel { x = 1; fetch_add(y, 1, rlx, gpu); int a = load(y, rlx, gpu); }`, litmus
 	}
 }
 
-// TestCheckpoint stops searches at many points, again and again, and goes on from the file: the result is that of one search.
+// TestCheckpoint stops searches at many points repeatedly, and resumes them from the file. The result is that of one
+// search.
 func TestCheckpoint(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "search")
 	r := rand.New(rand.NewPCG(8, 8))
@@ -279,8 +281,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// TestKernelCheckpoint stops the search of a kernel again and again, and goes on with a launch whose places have other numbers: findings
-// in functions that were called before the first time are none of their own.
+// TestKernelCheckpoint stops the search of a kernel repeatedly, and resumes it with a launch whose places have other
+// numbers. Findings in functions that were called first before the stop must not be counted again.
 func TestKernelCheckpoint(t *testing.T) {
 	const body = `
 	atom.relaxed.gpu.global.add.u32 %r0, [y], 1;
@@ -344,7 +346,7 @@ ld.global.u32 a, [x]; ret; }
 	}
 }
 
-// TestForeignCheckpoint: a file of another search, a damaged one and one that names no part are errors.
+// TestForeignCheckpoint checks that a file of another search, a damaged file and a file that names no part are errors.
 func TestForeignCheckpoint(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "search")
 	test, err := litmus.Parse("test.litmus", fmt.Sprintf(lb, 9), litmus.Options{})

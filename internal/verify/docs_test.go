@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// TestPage goes the way from the first bug to the proof of docs/verify.md, and wants the texts that the page shows.
+// TestPage follows docs/verify.md from the first bug to the proof, and compares the texts on the page.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "verify.md"))
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// TestCauses wants the cause of a data race named in the first line, and the facts in the reason.
+// TestCauses checks that the first line names the cause of a data race, and that the reason has the facts.
 func TestCauses(t *testing.T) {
 	passing := func(write, read string) string {
 		return "PTX t\n{ x = 0; y = 0; }\nP0@cta 0 | P1@cta 1 ;\nst.weak x, 1 | L: ;\n" + write + " | " + read + " ;\n | bne r0, 1, L ;\n | ld.weak r1, x ;\n"
 	}
 	both := func(a, b string) string { return "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\n" + a + " | " + b + " ;\n" }
-	// All threads of a block have a fence, and one of them signals behind the barrier.
+	// All threads of a block have a fence, and one of them signals after the barrier.
 	signal := func(fence string) string {
 		return strings.ReplaceAll("PTX t\n{ x = 0; y = 0; }\nP0@cta 0 | P1@cta 0 | P2@cta 1 ;\nst.weak x, 1 | FENCE | L: ;\nFENCE | bar.cta.sync 0 | ld.relaxed.gpu r0, y ;\n"+
 			"bar.cta.sync 0 | st.relaxed.gpu y, 1 | bne r0, 1, L ;\n | | FENCE ;\n | | ld.weak r1, x ;\n", "FENCE", fence)
@@ -49,8 +49,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestUpdateCause wants no reason for the race of two plain updates that takes the data for a flag: one of the writes
-// comes after a read of the other one.
+// TestUpdateCause checks that the reason for the race of two plain updates does not take the data for a flag: one of
+// the writes comes after a read of the other one.
 func TestUpdateCause(t *testing.T) {
 	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nld.weak r0, x | ld.weak r0, x ;\nadd r0, r0, 1 | add r0, r0, 1 ;\nst.weak x, r0 | st.weak x, r0 ;\n"
 	for _, model := range []string{SRC11, PTX} {
@@ -66,7 +66,8 @@ func TestUpdateCause(t *testing.T) {
 	}
 }
 
-// TestMixedFix wants both remedies of a race of an atomic and a plain access told, as where the last thread resets a counter.
+// TestMixedFix checks that both fixes of a race of an atomic and a plain access are reported, for example if the last
+// thread resets a counter.
 func TestMixedFix(t *testing.T) {
 	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nfence.acq_rel.gpu | atom.add r0, x, 1 ;\natom.add r0, x, 1 | bne r0, 1, E ;\n | fence.acq_rel.gpu ;\n | st.weak x, 0 ;\n | E: ;\n"
 	r := verifyText(t, "t", src, litmus.Options{}, Options{})
@@ -76,7 +77,7 @@ func TestMixedFix(t *testing.T) {
 	}
 }
 
-// TestFailedAlone wants nothing told of threads that wait for one whose assertion has failed.
+// TestFailedAlone checks that threads that wait for a thread whose assertion has failed are not reported.
 func TestFailedAlone(t *testing.T) {
 	for _, wait := range []string{"barrier(0);", "while (load(x, rlx) == 0) ;"} {
 		src := "C t\nint x;\nthread P0 { int r = 1; assert(r == 2); barrier(0); store(x, 1, rlx); }\nthread P1 { " + wait + " }\n"
@@ -88,7 +89,8 @@ func TestFailedAlone(t *testing.T) {
 	}
 }
 
-// TestPollingRace wants an update that spins, and writes what it has read, to race as a write, though its write is left out.
+// TestPollingRace checks that an update that spins, and writes what it has read, races like a write, although its write
+// is omitted.
 func TestPollingRace(t *testing.T) {
 	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nld.weak r0, x | L: ;\n | atom.add r1, x, 0 ;\n | bne r1, 1, L ;\n"
 	for _, c := range []struct{ update, want string }{{"atom.add r1, x, 0", "atomic-mixed-with-plain liveness"}, {"atom.cas r1, x, 1, 1", "liveness"}} {
@@ -105,7 +107,7 @@ func TestPollingRace(t *testing.T) {
 	}
 }
 
-// TestFailedAtOnce wants no drawing of an execution in which a thread fails before it accesses memory.
+// TestFailedAtOnce checks that an execution in which a thread fails before it accesses memory has no drawing.
 func TestFailedAtOnce(t *testing.T) {
 	r := verifyLaunch(t, launchOf(t, lockVariables, "trap;", 1, 1), Options{})
 	var b strings.Builder
@@ -115,7 +117,8 @@ func TestFailedAtOnce(t *testing.T) {
 	}
 }
 
-// TestBesideVariable wants an index told that leads from one shared variable into another, and what comes after the thread not.
+// TestBesideVariable checks that an index that leads from one shared variable into another is reported, and that its
+// consequences are not.
 func TestBesideVariable(t *testing.T) {
 	const variables = ".shared .align 4 .b8 one[8];\n.shared .align 4 .b8 two[8];\n"
 	const body = "mov.u32 %r0, one; mul.lo.u32 %r1, %t, SIZE; add.u32 %r0, %r0, %r1; st.shared.u32 [%r0], %t; ld.shared.u32 %r2, [two+4];"

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// growth is one of the programs of figure 4 and of tables 6 to 9 of the paper, which grow with the number of threads or blocks.
+// growth is a program of figure 4 and of tables 6 to 9 of the paper, which grows with the number of threads or blocks.
 type growth struct {
 	name, what string
 	from       int
@@ -24,7 +24,7 @@ type growth struct {
 
 var missing = math.NaN()
 
-// growths are the programs. Printed are the numbers of tables 6 to 9.
+// growths returns the programs, with the numbers of tables 6 to 9.
 func growths() []growth {
 	all := func(format string) func(t *testing.T, n int) *Result {
 		return func(t *testing.T, n int) *Result {
@@ -58,8 +58,8 @@ func growths() []growth {
 	}
 }
 
-// growthSection explores the programs, and gives what the page says of them, and the picture. check is called with each line as far as it
-// is the same in every run.
+// growthSection explores the programs, and returns the section of the page and the plot. It calls check with each part
+// of a line that is the same in every run.
 func growthSection(t *testing.T, check func(line string)) (text string, picture []byte) {
 	var b strings.Builder
 	b.WriteString(growthHead)
@@ -120,7 +120,7 @@ func (c *curve) add(x int, y float64) {
 	}
 }
 
-// growthPicture draws curves in pairs, each pair in a colour: seconds as powers of ten, by size.
+// growthPicture draws curves in pairs, each pair in one colour: the logarithm of seconds by size.
 func growthPicture(lines []curve) []byte {
 	const (
 		left, top, width, height = 60, 20, 560, 320

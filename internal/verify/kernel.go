@@ -67,7 +67,7 @@ func (m memoryView) Register(thread int, n int32) int64 {
 	return number(m.p.Register(m.Execution, thread, r.Slot), r.Bytes, r.Signed)
 }
 
-// number gives the value of the low bytes of v.
+// number returns the value of the low bytes of v.
 func number(v uint64, bytes int, signed bool) int64 {
 	shift := 64 - 8*bytes
 	if signed {

@@ -28,14 +28,14 @@ import (
 // kernelMemory is the memory of the launches of the tests, one after the other.
 var kernelMemory *devmem.Memory
 
-// launchOf makes a launch of the kernel k of a body, after declarations of variables. Free registers are %r0 to %r31, %p0 to %p7;
-// %tid is the thread of the block in %t, the block in %b.
+// launchOf returns a launch of the kernel k with a body, after declarations of variables. Free registers are %r0 to
+// %r31 and %p0 to %p7. %tid, the thread of the block, is in %t, and the block in %b.
 func launchOf(t testing.TB, variables, body string, grid, block uint32) *engine.Launch {
 	t.Helper()
 	return launchText(t, kernelText(variables, body), grid, block)
 }
 
-// kernelText is the PTX of the kernel.
+// kernelText returns the PTX of the kernel.
 func kernelText(variables, body string) string {
 	return ".version 8.0\n.target sm_80\n.address_size 64\n" + variables + functions + `
 .visible .entry k()
@@ -87,7 +87,8 @@ func verifyLaunch(t testing.TB, l *engine.Launch, o Options) *Result {
 	return r
 }
 
-// functions are what kernels may call. Between what they are given and what they do with it stands an access of y.
+// functions are the functions that kernels may call. Between the use of their argument and their result there is an
+// access to y.
 const functions = `
 .global .u32 y;
 .func (.param .b32 old) take(.param .b64 at)
@@ -149,7 +150,7 @@ const warpRead = `
 	add.u64 %rd1, %rd0, %rd1;
 	ld.global.u32 %r1, [%rd1];`
 
-// TestKernelCounts wants the numbers of executions that are known in closed form.
+// TestKernelCounts checks numbers of executions that are known in closed form.
 func TestKernelCounts(t *testing.T) {
 	for _, c := range []struct {
 		name, variables, body string
@@ -336,8 +337,8 @@ L:	ld.relaxed.gpu.global.u32 %r0, [y];
 	}
 }
 
-// TestExchanges explores instructions of the warp: what they give, that they order nothing, and that all lanes of the mask must execute the
-// same one.
+// TestExchanges explores warp instructions: their results, that they order nothing, and that all lanes of the mask must
+// execute the same one.
 func TestExchanges(t *testing.T) {
 	check := func(value string) string { return "setp.ne.u32 %p1, %r1, " + value + "; @%p1 trap;" }
 	for _, c := range []struct {
@@ -385,7 +386,7 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-// TestExchangedValues compares the final memory of random instructions of the warp with what the emulator computes.
+// TestExchangedValues compares the final memory of random warp instructions with that of the emulator.
 func TestExchangedValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 9))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
@@ -434,7 +435,7 @@ func TestExchangedValues(t *testing.T) {
 	}
 }
 
-// TestWidths explores kernels whose accesses have several widths: those that are not atomic are made in parts.
+// TestWidths explores kernels whose accesses have several widths. Accesses that are not atomic are made in parts.
 func TestWidths(t *testing.T) {
 	first := "setp.eq.u32 %p0, %t, 0; @%p0 "
 	check := func(value string) string { return "setp.ne.u32 %p1, %r1, " + value + "; @%p1 trap;" }
@@ -494,8 +495,8 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// TestWidthBuffering wants load buffering through an atomic byte, as libcu++ has it, explored under the model PTX: the load is made by loading its
-// word, and what depends on its value depends on it.
+// TestWidthBuffering checks load buffering through an atomic byte as in libcu++ under the model PTX. The byte is loaded
+// by loading its word, and what depends on its value depends on the load of the word.
 func TestWidthBuffering(t *testing.T) {
 	for value, want := range map[string]int{"1": 4, "%r0": 3} {
 		r := verifyLaunch(t, launchOf(t, lockVariables, "setp.eq.u32 %p0, %b, 0; @%p0 bra ONE; "+
@@ -507,8 +508,8 @@ func TestWidthBuffering(t *testing.T) {
 	}
 }
 
-// TestWidthDependencies wants what a store depends on known where a load before it is made in parts: with the load and without there are the same
-// executions of load buffering.
+// TestWidthDependencies checks that the dependences of a store are known if a load before it is made in parts. Load
+// buffering has the same executions with and without the load.
 func TestWidthDependencies(t *testing.T) {
 	const half = "st.global.u16 [%rd7+2], 1; "
 	for _, own := range []string{"ld.global.u32 %r5, [%rd7];", "ld.global.v2.u32 {%r5, %r6}, [%rd7];", "ld.global.v4.u16 {%r3, %r4, %r5, %r6}, [%rd7]; ld.global.u64 %rd6, [%rd7];"} {
@@ -531,8 +532,8 @@ func TestWidthDependencies(t *testing.T) {
 	}
 }
 
-// TestWidthValues lets threads access 8 bytes each in every phase, with random widths, and compares the final memory with what the
-// emulator computes; without a barrier some of these kernels race, as those do that access bytes alone.
+// TestWidthValues has threads access 8 bytes each in every phase, with random widths, and compares the final memory
+// with that of the emulator. Without a barrier some of these kernels race, and so do those that access only bytes.
 func TestWidthValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 10))
 	races, orders := 0, 0
@@ -621,7 +622,7 @@ func TestWidthValues(t *testing.T) {
 	}
 }
 
-// TestWarnings wants a polled flag that is volatile told, without an error.
+// TestWarnings checks that a volatile flag that is polled is reported, without an error.
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"setp.eq.u32 %p0, %t, 0; @!%p0 bra L; st.volatile.global.u32 [x], 1; ret; L: ld.volatile.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;",
@@ -647,7 +648,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestFinalMemory wants what is expected of memory judged at the end of every execution, whatever the widths of the stores.
+// TestFinalMemory checks that expectations about memory are judged at the end of every execution, whatever the widths
+// of the stores.
 func TestFinalMemory(t *testing.T) {
 	body := `
 	setp.eq.u32 %p0, %b, 0;
@@ -677,7 +679,7 @@ func TestFinalMemory(t *testing.T) {
 	}
 }
 
-// TestRefusals wants what is not understood refused, with the reason, and never called right.
+// TestRefusals checks that unsupported kernels are refused with the reason, and never called correct.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, variables, body, want string }{
 		{"an old shuffle", "", "shfl.bfly.b32 %r0, %t, 1, 31;", "needs the warp"},
@@ -707,8 +709,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// both writes one random program as a litmus test and as the body of a kernel. If branches, the kernel jumps over a conditional store, on
-// which what follows depends then, as in the litmus test; otherwise the store is guarded.
+// both writes a random program as a litmus test and as the body of a kernel. If branches is set, the kernel jumps over
+// a conditional store, and what follows depends on the branch as in the litmus test; otherwise the store is guarded.
 func both(r *rand.Rand, size int, threads, block int, branches bool) (test, body string) {
 	var c, p strings.Builder
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
@@ -795,14 +797,14 @@ func both(r *rand.Rand, size int, threads, block int, branches bool) (test, body
 	return c.String(), p.String()
 }
 
-// shape is what a search finds: the executions by identity, with their ending, and the errors between which events.
+// shape is the results of a search: the executions by identity with their ending, and the errors with their events.
 type shape struct {
 	result     explore.Result
 	executions map[string]explore.Ending
 	errors     map[string]bool
 }
 
-// shapeOf explores; variable numbers the variable that a location is.
+// shapeOf explores a program. variable returns the variable of a location.
 func shapeOf(t *testing.T, p explore.Program, variable func(loc int32) int) shape {
 	s := shape{executions: map[string]explore.Ending{}, errors: map[string]bool{}}
 	event := func(x explore.Execution, e int) string {
@@ -827,7 +829,7 @@ func shapeOf(t *testing.T, p explore.Program, variable func(loc int32) int) shap
 	return s
 }
 
-// TestFrontEnds wants the same executions and errors of random programs, written as litmus tests and as kernels.
+// TestFrontEnds checks that random programs have the same executions and errors as litmus tests and as kernels.
 func TestFrontEnds(t *testing.T) {
 	n := testsize.Of(300, 400, 10000)
 	r := rand.New(rand.NewPCG(15, 1))
@@ -859,8 +861,8 @@ func TestFrontEnds(t *testing.T) {
 	}
 }
 
-// TestKernelsPTX wants of kernels what the memory model of PTX gives: of load buffering four executions, and three if a store depends
-// on the load, whatever way the value goes.
+// TestKernelsPTX checks executions of kernels under the memory model of PTX: load buffering has four, and three if a
+// store depends on the load, however the value is passed on.
 func TestKernelsPTX(t *testing.T) {
 	other := func(between string) string { // thread 0 reads x and writes y, thread 1 the other way round
 		return `
@@ -910,7 +912,7 @@ OVER:`
 		{"a shuffle", "shfl.sync.bfly.b32 %r0, %t, 1, 31, -1; xor.b32 %r1, %t, 1; setp.ne.u32 %p0, %r0, %r1; @%p0 trap; red.relaxed.gpu.global.add.u32 [x], %r0;", 2, 2, 24, OK},
 		{"a vote", "setp.eq.u32 %p0, %t, 0; vote.sync.any.pred %p1, %p0, -1; @!%p1 trap; st.global.u32 [x], %t; bar.sync 0;", 1, 1, 1, OK},
 		{"a vote of what was read", "ld.acquire.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; vote.sync.any.pred %p1, %p0, -1;", 1, 2, 1, OK},
-		// The load may read from the store behind the shuffle, which orders nothing.
+		// The load may read from the store after the shuffle, which orders nothing.
 		{"a shuffle between a load and a store", "setp.eq.u32 %p0, %t, 0; @%p0 ld.relaxed.gpu.global.u32 %r1, [x]; shfl.sync.idx.b32 %r0, 1, 0, 31, -1; @!%p0 st.relaxed.gpu.global.u32 [x], 1;", 1, 2, 0, Bounded},
 		{"load buffering beside a shuffle", "shfl.sync.idx.b32 %r0, 1, 0, 31, -1; setp.eq.u32 %p0, %b, 0; @%p0 ld.relaxed.gpu.global.u32 %r1, [x]; @%p0 st.relaxed.gpu.global.u32 [lock], 1;" +
 			"@!%p0 ld.relaxed.gpu.global.u32 %r1, [lock]; @!%p0 st.relaxed.gpu.global.u32 [x], 1;", 2, 1, 0, Bounded},
@@ -940,7 +942,8 @@ func (b *budget) Err() error {
 	return nil
 }
 
-// TestFrontEndsPTX wants the same final states, as often, and the same errors of random programs under the model PTX.
+// TestFrontEndsPTX checks that random programs have the same final states, equally often, and the same errors under the
+// model PTX.
 func TestFrontEndsPTX(t *testing.T) {
 	n := testsize.Of(40, 60, 1200)
 	r := rand.New(rand.NewPCG(15, 2))

@@ -17,8 +17,8 @@ const (
 		"ld.shared.u32 %r1, [%rd1]; setp.ne.u32 %p2, %r1, 7; @%p2 trap;\n"
 )
 
-// TestMbarriers wants an arrival a read-modify-write that releases, a test a read that acquires, and a loop that tests a wait: so n
-// threads have the n! orders of their arrivals.
+// TestMbarriers checks that an arrival is a read-modify-write that releases, that a test is a read that acquires, and
+// that a loop of tests is a wait. So n threads have n! orders of their arrivals.
 func TestMbarriers(t *testing.T) {
 	whole := mbarrierInit + mbarrierWrite + mbarrierArrive + mbarrierState + mbarrierRead
 	change := func(old, with string) string { return strings.Replace(whole, old, with, 1) }

@@ -10,7 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// TestMemory: what a search keeps does not grow with the number of executions, but with the length of one.
+// TestMemory checks that the memory of a search grows with the length of an execution, and not with the number of
+// executions.
 func TestMemory(t *testing.T) {
 	const limit = 1 << 20 // bytes
 	live := func() uint64 {

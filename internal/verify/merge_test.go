@@ -7,7 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// TestReportOneLine wants a finding of each variable whose races a compiler has given one place, and one for each place otherwise.
+// TestReportOneLine checks that there is a finding for each variable if a compiler has given their races one place, and
+// otherwise one for each place.
 func TestReportOneLine(t *testing.T) {
 	src := "C line\nint x, y;\ngrid 2, 1;\nkernel { x = x + 1; y = y + 1; }\n"
 	test, err := litmus.Parse("line.litmus", src, litmus.Options{})

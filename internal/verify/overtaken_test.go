@@ -65,7 +65,7 @@ func spinProgram(r *rand.Rand, size int) string {
 	return b.String()
 }
 
-// searched returns the executions of a test that are not given up, with their endings, and the errors.
+// searched returns the executions of a test that are not bounded, with their endings, and the errors.
 func searched(t *testing.T, src string, o explore.Options) (map[string]int, map[string]bool, explore.Result) {
 	t.Helper()
 	test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
@@ -104,8 +104,9 @@ func searched(t *testing.T, src string, o explore.Options) (map[string]int, map[
 	return seen, errors, r
 }
 
-// TestOvertaken compares the search with the one that goes on where a thread waits for ever though it need not: the same executions
-// and the same errors, of random programs that spin. Where an iteration reads once, none is given up.
+// TestOvertaken compares the search with one that also continues executions in which a thread waits forever without
+// need. Random programs that spin have the same executions and the same errors. If an iteration reads once, no
+// execution is bounded.
 func TestOvertaken(t *testing.T) {
 	want := testsize.Of(100, 150, 4000)
 	for _, ordered := range []bool{false, true} {
@@ -134,7 +135,8 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestSpinningWrites: threads that spin and write what they have read do not keep each other from waiting for ever.
+// TestSpinningWrites checks that threads that spin and write what they have read do not hide each other's endless
+// waits.
 func TestSpinningWrites(t *testing.T) {
 	const src = `C spins
 int a, b;
@@ -154,7 +156,8 @@ kernel { exchange(a, 1, rlx, gpu); while (fetch_add(b, 0, rlx, gpu) == 0) fetch_
 	}
 }
 
-// TestEndless wants a thread told that writes for ever and reads nothing; what another waits for it may write again.
+// TestEndless checks that a thread that writes forever and reads nothing is reported. It may write again a value that
+// another thread waits for.
 func TestEndless(t *testing.T) {
 	for _, c := range []struct {
 		thread string
@@ -195,7 +198,8 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestEndlessAfterRead wants a thread told that never goes on, whether what it has read before is the last value or not.
+// TestEndlessAfterRead checks that a thread that never continues is reported, whether or not it has read the last value
+// before.
 func TestEndlessAfterRead(t *testing.T) {
 	for _, thread := range []string{
 		"if (load(x, rlx, gpu) == 0) while (1) ;",
@@ -215,7 +219,8 @@ func TestEndlessAfterRead(t *testing.T) {
 	}
 }
 
-// TestAttemptThatSpins wants a thread told that polls a variable from several places, and at the last one spins on what it leaves the first one with.
+// TestAttemptThatSpins checks that a thread is reported that polls a variable at several places, and at the last of
+// them spins on the value that it left for the first.
 func TestAttemptThatSpins(t *testing.T) {
 	const body = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1; @%p0 bra A; st.relaxed.gpu.global.u32 [x], 1; ret;\n" +
 		"A: ld.relaxed.gpu.global.u32 %r0, [x]; setp.ne.u32 %p0, %r0, 0; @%p0 bra END;\n" +
@@ -228,7 +233,8 @@ func TestAttemptThatSpins(t *testing.T) {
 	}
 }
 
-// TestCircling wants threads told that reach the bound of a loop and would go round it for ever, and none that may leave it.
+// TestCircling checks that threads are reported that reach the bound of a loop and would never leave it, and no threads
+// that may leave it.
 func TestCircling(t *testing.T) {
 	const lock = "while (cas(l, 0, 1, acq, gpu) != 0) ; "
 	for _, c := range []struct {

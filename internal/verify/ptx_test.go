@@ -17,15 +17,15 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// ptxCase is a litmus test with whether its condition can be reached, and the clauses of the model without which the answer is
-// another one.
+// ptxCase is a litmus test, whether its condition can be reached, and the clauses of the model without which the answer
+// changes.
 type ptxCase struct {
 	src     string
 	reached bool
 	idle    []model.PTXDrop
 }
 
-// The threads of ptxCases: two blocks of a device, unless they say otherwise.
+// two are the threads of ptxCases: two blocks of a device, unless they have others.
 const two = "\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n"
 
 var ptxCases = []ptxCase{
@@ -284,7 +284,7 @@ func reached(t *testing.T, src string, m model.PTX) bool {
 	return found
 }
 
-// TestPTX wants of litmus tests what the manual's chapter gives.
+// TestPTX compares litmus tests with the manual's chapter.
 func TestPTX(t *testing.T) {
 	for _, c := range ptxCases {
 		if got := reached(t, c.src, model.PTX{}); got != c.reached {
@@ -293,7 +293,7 @@ func TestPTX(t *testing.T) {
 	}
 }
 
-// TestPTXMutants shows that no clause of the model is idle.
+// TestPTXMutants checks that every clause of the model matters.
 func TestPTXMutants(t *testing.T) {
 	for drop := model.PTXWhole + 1; drop < model.PTXDrops; drop++ {
 		killed := false
@@ -312,7 +312,8 @@ func TestPTXMutants(t *testing.T) {
 	}
 }
 
-// randomPTX writes a program. Strong programs have strong accesses of one block alone, and no sc fences and no dependencies.
+// randomPTX writes a program. A strong program has only strong accesses of one block, and neither sc fences nor
+// dependencies.
 func randomPTX(r *rand.Rand, size int, strong bool) string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	scope := func() string {
@@ -396,7 +397,7 @@ func randomPTX(r *rand.Rand, size int, strong bool) string {
 	}
 }
 
-// randomFences writes a program of four threads, of which all have an sc fence and most a store before and a load after it.
+// randomFences writes a program of four threads. All have an sc fence, and most a store before it and a load after it.
 func randomFences(r *rand.Rand) string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	var at, before, fence, after []string
@@ -467,7 +468,7 @@ func randomProxies(r *rand.Rand) string {
 	return b.String()
 }
 
-// TestPTXBruteForce compares the enumeration of candidates with the naive one, which knows no short cuts.
+// TestPTXBruteForce compares the enumeration of candidates with the naive enumeration, which has no short cuts.
 func TestPTXBruteForce(t *testing.T) {
 	want := testsize.Of(60, 80, 5000)
 	r := rand.New(rand.NewPCG(2, 2))
@@ -553,8 +554,9 @@ func inParts(t *testing.T, test *litmus.Test, graphs int) explore.Result {
 	return sum
 }
 
-// TestPTXQueue wants of a queue behind a lock that what reads might be promised is followed no further than it might be kept. An update that
-// comes after the release of the lock may be exchanged with the next attempt to take it, so the search along program order is not enough.
+// TestPTXQueue checks a queue after a lock. The reads of promised values are followed no further than the promises can
+// be kept. An update after the release of the lock may be exchanged with the next attempt to acquire it, so the search
+// along program order is not sufficient.
 func TestPTXQueue(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join("testdata", "queue.litmus"))
 	if err != nil {
@@ -573,9 +575,10 @@ func TestPTXQueue(t *testing.T) {
 	}
 }
 
-// TestPTXAgainstSRC11 wants the same executions of both models where they say the same: all accesses are strong, all scopes include
-// all threads, there are no sc fences, and no read takes its value from what depends on it or comes later in its thread. Scoped RC11
-// has no acquire pattern that begins with a read and ends with an acquire of another value.
+// TestPTXAgainstSRC11 checks that both models have the same executions where they are equivalent: all accesses are
+// strong, all scopes include all threads, there are no sc fences, and no read takes its value from a write that depends
+// on it or comes later in its thread. Scoped RC11 has no acquire pattern that begins with a read and ends with an
+// acquire of another value.
 func TestPTXAgainstSRC11(t *testing.T) {
 	want := testsize.Of(60, 80, 5000)
 	r := rand.New(rand.NewPCG(3, 3))

@@ -15,10 +15,10 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// class is the identity of an execution without its coherence order.
+// class returns the identity of an execution without its coherence order.
 func class(id string) string { return id[:strings.LastIndex(id, "\n")+1] }
 
-// classes are what a search finds.
+// classes are the results of a search.
 type classes struct {
 	reached  map[string]explore.Ending // classes, or all executions
 	complete map[string]bool           // classes of complete executions
@@ -27,7 +27,7 @@ type classes struct {
 	explore.Result
 }
 
-// searchClasses explores a test by reads-from classes, or each execution of it.
+// searchClasses explores a test by reads-from classes, or by executions.
 func searchClasses(t *testing.T, test *litmus.Test, src string, o explore.Options, most int) *classes {
 	t.Helper()
 	c := &classes{reached: map[string]explore.Ending{}, complete: map[string]bool{}, shown: map[string]bool{}}
@@ -76,7 +76,7 @@ func searchClasses(t *testing.T, test *litmus.Test, src string, o explore.Option
 
 var scOrder = regexp.MustCompile(`(load|store|)(\([^\n]*?)\bsc\b`)
 
-// withoutSC returns a program in which acquire and release stand in the place of sc.
+// withoutSC returns a program with acquire and release instead of sc.
 func withoutSC(src string) string {
 	return scOrder.ReplaceAllStringFunc(src, func(s string) string {
 		m := scOrder.FindStringSubmatch(s)
@@ -102,8 +102,8 @@ func difference(a, b map[string]bool) string {
 	return ""
 }
 
-// TestReadsFromBruteForce compares the search by reads-from classes with the enumeration of all executions: each class of a consistent
-// execution is found, once, with a consistent execution of it, and no other.
+// TestReadsFromBruteForce compares the search by reads-from classes with the enumeration of all executions: each class
+// of a consistent execution is found once, with a consistent execution, and no other class is found.
 func TestReadsFromBruteForce(t *testing.T) {
 	want := testsize.Of(200, 250, 3000)
 	for _, incl := range []model.Inclusion{model.Each, model.Paper} {
@@ -151,8 +151,8 @@ func TestReadsFromBruteForce(t *testing.T) {
 	}
 }
 
-// TestReadsFrom compares the search by reads-from classes with that of every execution on larger programs: the same classes of complete
-// executions, the same errors.
+// TestReadsFrom compares the search by reads-from classes with that of every execution on larger programs: the classes
+// of complete executions and the errors are the same.
 func TestReadsFrom(t *testing.T) {
 	want, most := testsize.Of(200, 250, 6000), 2000
 	known := []string{fmt.Sprintf(publish, 3), fmt.Sprintf(relaxation, 3), fmt.Sprintf(casLock, 2, 2), fmt.Sprintf(ttasLock, 3, 1), fmt.Sprintf(ticketLock, 3, 1)}
@@ -218,8 +218,8 @@ func complete(c *classes) map[string]bool {
 	return out
 }
 
-// TestReadsFromVerdicts compares what is reported: final states of memory and registers, findings, conditions, verdicts; for each number
-// of parts and goroutines.
+// TestReadsFromVerdicts compares the reports: final states of memory and registers, findings, conditions and verdicts,
+// for all numbers of parts and goroutines.
 func TestReadsFromVerdicts(t *testing.T) {
 	want := testsize.Of(200, 250, 10000)
 	r := rand.New(rand.NewPCG(23, 0))
@@ -259,7 +259,7 @@ func TestReadsFromVerdicts(t *testing.T) {
 	}
 }
 
-// reported is what does not depend on which executions are explored for it.
+// reported returns the part of a report that does not depend on which executions are explored.
 func reported(r *Result) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Verdict(), r.Holds, r.Counterexample != nil, r.Filtered > 0, r.Cut > 0, r.Stuck > 0)
@@ -281,7 +281,7 @@ func reported(r *Result) string {
 	return b.String() + strings.Join(slices.Compact(lines), "\n")
 }
 
-// writers are n threads that write other values to x.
+// writers are n threads that write different values to x.
 func writers(n int) string {
 	var b strings.Builder
 	b.WriteString("C writers\nint x, y;\n")
@@ -291,7 +291,7 @@ func writers(n int) string {
 	return b.String()
 }
 
-// TestReadsFromCounts holds numbers of classes, of executions and of final states that are known in closed form.
+// TestReadsFromCounts checks numbers of classes, executions and final states that are known in closed form.
 func TestReadsFromCounts(t *testing.T) {
 	const n = 6
 	readers := ""
@@ -343,7 +343,8 @@ thread C { while (load(x, rlx) < 2) ; store(x, 4, rlx); } thread D { while (load
 	}
 }
 
-// TestReadsFromKernels compares what is reported of random kernels, with what is expected of the final memory, or a condition on it.
+// TestReadsFromKernels compares the reports on random kernels, with expectations about the final memory or a condition
+// on it.
 func TestReadsFromKernels(t *testing.T) {
 	n := testsize.Of(400, 400, 4000)
 	r := rand.New(rand.NewPCG(24, 0))
@@ -396,7 +397,7 @@ func TestReadsFromKernels(t *testing.T) {
 	}
 }
 
-// TestReadsFromCheckpoint: a search that has fallen back goes on as one of each execution.
+// TestReadsFromCheckpoint checks that a search that has fallen back to single executions is resumed as such.
 func TestReadsFromCheckpoint(t *testing.T) {
 	file := t.TempDir() + "/search"
 	for _, src := range []string{writers(5) + "thread R { int a = load(x, rlx); int b = load(x, rlx); } thread S { int a = load(x, rlx); }\nexists x == 1",

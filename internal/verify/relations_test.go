@@ -13,8 +13,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// checkRelations compares the happens-before of the search with that of the model on every execution that the search ends with, and
-// the races that it finds with the definitions of section 2.1.
+// checkRelations compares the happens-before of the search with that of the model on every execution at which the
+// search ends, and the races that it finds with the definitions of section 2.1.
 func checkRelations(t *testing.T, src string, incl model.Inclusion) (races int) {
 	t.Helper()
 	test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})

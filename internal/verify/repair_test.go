@@ -18,7 +18,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/repair"
 )
 
-// repairs has programs with errors, and the lines of the diff that mends them.
+// repairs has programs with errors, and the lines of the diff that repairs them.
 var repairs = []struct{ name, src, want string }{
 	{"scope of a release", `C a
 int lock, x;
@@ -160,8 +160,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairPeterson wants a repair of a lock that takes fences, or sc accesses, at several places: without them nothing is read that the threads could
-// synchronise by.
+// TestRepairPeterson repairs a lock that needs fences, or sc accesses, at several places: without them no read could
+// synchronise the threads.
 func TestRepairPeterson(t *testing.T) {
 	src := `C a
 int flag[2], turn, x;
@@ -196,8 +196,8 @@ forall (x == 2)
 	}
 }
 
-// TestRepairMany wants a repair that needs changes at more places than all smaller patches can be tried for: the same lock of two threads with code of
-// their own, all of it relaxed.
+// TestRepairMany repairs a program that needs changes at more places than all smaller patches can be tried for: the
+// same lock in two threads with separate code, all of it relaxed.
 func TestRepairMany(t *testing.T) {
 	thread := func(me, other int) string {
 		return fmt.Sprintf(`thread P%[1]d @ cta %[1]d {
@@ -222,7 +222,8 @@ func TestRepairMany(t *testing.T) {
 	}
 }
 
-// TestRepairExists wants a test repaired that asks for a state which only the error allows: the condition is then false, and that is said.
+// TestRepairExists repairs a test whose condition asks for a state that only the error allows. The condition is then
+// false, which must be reported.
 func TestRepairExists(t *testing.T) {
 	const src = "C a\nint x, y;\nthread A @ cta 0 { x = 1; store(y, 1, rlx, gpu); }\n" +
 		"thread B @ cta 1 { int a = load(y, acq, gpu); if (a == 1) { int b = x; } }\nexists (B:a == 1 /\\ B:b == 0)\n"
@@ -239,7 +240,7 @@ func TestRepairExists(t *testing.T) {
 	}
 }
 
-// TestRepairPlaces wants changes of one line of a test told by their columns.
+// TestRepairPlaces checks that changes in one line of a test are distinguished by their columns.
 func TestRepairPlaces(t *testing.T) {
 	const src = "PTX SB\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n" +
 		" ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x ;\n~exists (P0:r0 == 0 /\\ P1:r0 == 0)\n"
@@ -254,7 +255,8 @@ func TestRepairPlaces(t *testing.T) {
 	}
 }
 
-// TestRepairRandom repairs random programs, and wants what is proposed to be what was explored: the changed source has no error.
+// TestRepairRandom repairs random programs, and checks that the proposed source is the one that was explored: it has no
+// error.
 func TestRepairRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 0))
 	n := testsize.Of(500, 500, 1000)
@@ -291,8 +293,8 @@ func TestRepairRandom(t *testing.T) {
 	}
 }
 
-// TestPatches explores random programs with random changes, applied to their steps and written in their source: the executions are
-// the same.
+// TestPatches explores random programs with random changes, applied to their steps and written in their source. The
+// executions must be the same.
 func TestPatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 0))
 	kinds := map[string]int{}
@@ -379,7 +381,8 @@ func TestPatches(t *testing.T) {
 	t.Log(kinds)
 }
 
-// TestPatchInLoop wants no deadlock where a fence is inserted into an iteration with two reads: it counts as none of its steps.
+// TestPatchInLoop checks that a fence inserted into an iteration with two reads causes no deadlock: it is not one of
+// the iteration's steps.
 func TestPatchInLoop(t *testing.T) {
 	test, err := litmus.Parse("a.litmus", `C a
 int x, y;
@@ -514,7 +517,8 @@ SKIP:	shr.u32 %r1, %r1, 1;
 	}
 }
 
-// TestSameFile holds which places are in the source that is repaired: not those in a file of that name in another folder.
+// TestSameFile checks which places are in the source that is repaired: not those in a file of the same name in another
+// folder.
 func TestSameFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

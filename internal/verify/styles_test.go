@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// TestStyles wants the same executions and outcomes of programs written in both styles of litmus file.
+// TestStyles checks that programs written in both styles of litmus file have the same executions and outcomes.
 func TestStyles(t *testing.T) {
 	for _, c := range []struct{ name, scoped, ptx string }{
 		{"MP", `C MP

@@ -87,7 +87,7 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-// wellFormed wants the drawing to be XML with a path for each edge and the text of each node.
+// wellFormed checks that the drawing is XML with a path for each edge and the text of each node.
 func wellFormed(t *testing.T, name string, d *Drawing) {
 	svg := d.SVG()
 	paths, texts := 0, map[string]int{}

@@ -16,7 +16,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// orbit names an execution as its images do under all permutations of the threads within classes; variable names locations.
+// orbit returns a name of an execution that is the same for its images under all permutations of the threads within
+// classes. variable returns the names of locations.
 func orbit(x explore.Execution, variable func(loc int32) string, perms [][]int) string {
 	events := x.Events()
 	written := map[string]int32{}
@@ -84,7 +85,7 @@ func renamings(before []int) [][]int {
 	return out
 }
 
-// searchOrbits returns the executions up to renaming, and how often each comes; and the errors.
+// searchOrbits returns the executions up to renaming, with their counts, and the errors.
 func searchOrbits(t *testing.T, p explore.Program, o explore.Options, before []int, variable func(loc int32) string, src string) (map[string]int, []string, explore.Result) {
 	t.Helper()
 	perms := renamings(before)
@@ -129,7 +130,8 @@ func searchOrbits(t *testing.T, p explore.Program, o explore.Options, before []i
 	return orbits, errors, r
 }
 
-// randomKernel makes the body of the first thread of a random program the kernel of a grid, most often, and a second one that of other threads.
+// randomKernel makes the body of the first thread of a random program the kernel of a grid, and in most cases a second
+// body that of other threads.
 func randomKernel(r *rand.Rand, size int) string {
 	src := randomProgram(r, size)
 	_, body, _ := strings.Cut(src, "{\n")
@@ -144,8 +146,9 @@ func randomKernel(r *rand.Rand, size int) string {
 	return fmt.Sprintf("C random\nint x, y;\ngrid %s;\nkernel {\nif (tid == 0) {\n%s} else {\n%s}\n}\n", grid, second, body)
 }
 
-// compareOrbits compares the search up to renaming with the whole one: the same executions up to renaming, and the same errors. It gives
-// how many executions differ by more than names; not ok if no threads are symmetric, or if there are too many executions.
+// compareOrbits compares the search up to renaming with the complete one: the executions up to renaming and the errors
+// are the same. It returns how many executions differ by more than names. ok is false if no threads are symmetric, or
+// if there are too many executions.
 func compareOrbits(t *testing.T, p explore.Program, o explore.Options, before []int, variable func(loc int32) string, src string) (differ int, n, m explore.Result, ok bool) {
 	t.Helper()
 	if !slices.ContainsFunc(before, func(b int) bool { return b >= 0 }) {
@@ -173,8 +176,7 @@ func compareOrbits(t *testing.T, p explore.Program, o explore.Options, before []
 	return len(whole), n, m, true
 }
 
-// TestSymmetry compares the search up to renaming with the whole one on random kernels: the same executions up to renaming, and the
-// same errors.
+// TestSymmetry compares the search up to renaming with the complete one on random kernels.
 func TestSymmetry(t *testing.T) {
 	want := testsize.Of(40, 60, 2000)
 	r := rand.New(rand.NewPCG(11, 11))
@@ -199,9 +201,9 @@ func TestSymmetry(t *testing.T) {
 	}
 }
 
-// TestSymmetricLocks holds numbers of executions that are known in closed form: of n threads that take a lock in turn one order is
-// left. A thread whose number matters, or whose variable the condition names, is not symmetric to others. Parts and goroutines change
-// nothing.
+// TestSymmetricLocks checks numbers of executions that are known in closed form: of n threads that acquire a lock in
+// turn, one order remains. A thread whose number matters, or whose variable the condition names, is not symmetric to
+// others. Parts and goroutines do not matter.
 func TestSymmetricLocks(t *testing.T) {
 	for _, c := range []struct {
 		src  string
@@ -228,7 +230,8 @@ func TestSymmetricLocks(t *testing.T) {
 	}
 }
 
-// randomSymmetric makes the body of a random kernel, parts of which depend on the number of the thread or of the block.
+// randomSymmetric returns the body of a random kernel, parts of which depend on the number of the thread or of the
+// block.
 func randomSymmetric(r *rand.Rand, size int, shared bool) string {
 	var b strings.Builder
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
@@ -281,7 +284,7 @@ func randomSymmetric(r *rand.Rand, size int, shared bool) string {
 	return b.String()
 }
 
-// TestKernelSymmetry compares the search up to renaming with the whole one on random kernels.
+// TestKernelSymmetry compares the search up to renaming with the complete one on random kernels.
 func TestKernelSymmetry(t *testing.T) {
 	want := testsize.Of(60, 80, 1500)
 	r := rand.New(rand.NewPCG(15, 11))
@@ -315,7 +318,8 @@ func TestKernelSymmetry(t *testing.T) {
 	}
 }
 
-// TestSymmetricThreads holds which threads of a kernel are symmetric, and what is left of executions that are known in closed form.
+// TestSymmetricThreads checks which threads of a kernel are symmetric, and the remaining numbers of executions, which
+// are known in closed form.
 func TestSymmetricThreads(t *testing.T) {
 	const add = "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;"
 	wide := slices.Repeat([]int{-1}, 34)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/verify-tables.md")
 
-// tableRow is a row of tables 1 to 3 of the paper: a program at a size, and what is printed.
+// tableRow is a row of tables 1 to 3 of the paper: a program at a size, and the printed values.
 type tableRow struct {
 	table         int
 	program       string
@@ -39,7 +39,7 @@ var tableRows = []tableRow{
 	{3, "selectmatches", 1, 16, 13, -1}, {3, "warpreduce", 1, 256, 0.3, -1},
 }
 
-// source is the program of a row.
+// source returns the program of a row.
 func (r *tableRow) source(t *testing.T) string {
 	name := strings.TrimRight(r.program, "12")
 	variant := r.program[len(name):]
@@ -56,10 +56,10 @@ func (r *tableRow) source(t *testing.T) string {
 	return src
 }
 
-// tableErrors begin the titles of the errors of each table.
+// tableErrors are the beginnings of the titles of the errors of each table.
 var tableErrors = map[int]string{1: "data race", 2: "heterogeneous race", 3: "barrier divergence"}
 
-// repairRow is a row of table 4 of the paper: an application with races, what its repair is here, and what is printed.
+// repairRow is a row of table 4 of the paper: an application with races, its repair here, and the printed values.
 type repairRow struct {
 	program              string
 	blocks, block        int
@@ -69,7 +69,7 @@ type repairRow struct {
 
 var repairRows = []repairRow{{"gcol", 2, 1, 3, 73, 3, 6, 350242}, {"matmul", 3, 1, 1, 1296, 2, 1, 2409}, {"1dconv", 2, 2, 1, 1, 1, 1, 995328}}
 
-// repairSection repairs the applications of table 4, explores what comes out, and gives what the page says of it.
+// repairSection repairs the applications of table 4, explores the results, and returns the section of the page.
 func repairSection(t *testing.T, check func(line string)) string {
 	var b strings.Builder
 	b.WriteString("\n## Table 4: repair\n\nThe paper repairs each program within 3 seconds. *Executions* are those of the repaired program, which are all explored.\n\n" +
@@ -97,7 +97,8 @@ func repairSection(t *testing.T, check func(line string)) string {
 // tableRemarks precede tables.
 var tableRemarks = map[int]string{2: "\nThe paper's search explores 4 executions of 1dconv, 455 of gcon, 11 of gcol and 18 of matmul before the first race. Here the race\nappears in the first execution, before it is complete.\n"}
 
-// TestTables holds the verdicts against tables 1 to 4 of the paper and its figure 4, and the page docs/verify-tables.md against what was found.
+// TestTables compares the verdicts with tables 1 to 4 and figure 4 of the paper, and the page docs/verify-tables.md
+// with the results.
 func TestTables(t *testing.T) {
 	file := filepath.Join("..", "..", "docs", "verify-tables.md")
 	page, err := os.ReadFile(file)

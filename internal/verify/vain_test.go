@@ -14,8 +14,8 @@ import (
 	"fencepost.dev/fencepost/internal/verify/kernel"
 )
 
-// pollKernel writes functions that ask for variables in loops and keep in local memory what they have read, and a kernel whose threads
-// call them.
+// pollKernel writes functions that poll variables in loops and store the read values in local memory, and a kernel
+// whose threads call them.
 func pollKernel(r *rand.Rand) (functions, body string) {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	var b strings.Builder
@@ -80,7 +80,7 @@ func pollKernel(r *rand.Rand) (functions, body string) {
 	return functions, b.String()
 }
 
-// TestVainRandom wants the same errors and the same final memory with iterations in vain and without.
+// TestVainRandom checks that the errors and the final memory are the same with and without useless iterations.
 func TestVainRandom(t *testing.T) {
 	n := testsize.Of(200, 250, 5000)
 	r := rand.New(rand.NewPCG(36, 1))

@@ -1,6 +1,6 @@
-// Command build makes the PTX of the benchmark kernels from their sources with the nvcc of this machine. NAME.O0.ptx
-// keeps every access where the source has it; NAME.ptx is the default output of nvcc. It is run by "go generate
-// ./internal/bench", in the folder internal/bench.
+// Command build compiles the benchmark kernels to PTX with the nvcc of this machine. NAME.O0.ptx keeps every access
+// where the source has it. NAME.ptx is nvcc's default output. "go generate ./internal/bench" runs the command in the
+// folder internal/bench.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
-// variants are the two compilations of a kernel: the suffix of the file and nvcc's flags.
+// variants are the two compilations of a kernel: the suffix of the PTX file, and nvcc's flags.
 var variants = []struct {
 	suffix string
 	flags  []string
@@ -51,7 +51,8 @@ func build(pattern string) error {
 	return errors.Join(errs...)
 }
 
-// compile writes the PTX of one source beside it. The bytes do not depend on where the source and the toolkit are.
+// compile writes the PTX of a source next to it. The output does not depend on the folders of the source and of the
+// toolkit.
 func compile(nvcc, source, suffix string, flags []string) error {
 	dir, file := filepath.Split(source)
 	out := strings.TrimSuffix(file, ".cu") + suffix
@@ -70,12 +71,13 @@ func compile(nvcc, source, suffix string, flags []string) error {
 var (
 	fileLine = regexp.MustCompile(`(?m)^(\t\.file\t\d+ ").*?([^/"]*)"$`)
 	internal = regexp.MustCompile(`_INTERNAL_[0-9a-f]{8}_`)
-	// The same as the bytes of a string in .debug_str, which the compiler writes in decimal.
+	// The same name as bytes in .debug_str, which the compiler writes as decimal numbers.
 	internalBytes = regexp.MustCompile(`95,73,78,84,69,82,78,65,76,95,(?:\d+,){8}95\b`)
 )
 
-// neutral removes from the text where source and toolkit are: the folders in .file directives, and the hash of the
-// source's absolute path in the names of internal functions (-frandom-seed does not change that one).
+// neutral removes from the PTX what depends on the folders of the source and of the toolkit: the folders in .file
+// directives, and the hash of the source's absolute path in the names of internal functions. The flag -frandom-seed
+// does not change that hash.
 func neutral(ptx []byte) []byte {
 	ptx = fileLine.ReplaceAll(ptx, []byte(`${1}${2}"`))
 	ptx = internal.ReplaceAll(ptx, []byte("_INTERNAL_00000000_"))

@@ -20,7 +20,8 @@ func TestNeutral(t *testing.T) {
 	}
 }
 
-// TestFresh compiles one source in three again, elsewhere: CI makes all PTX again and wants it unchanged.
+// TestFresh compiles one of three sources again, in another folder. CI compiles all sources again and checks that the
+// PTX is unchanged.
 func TestFresh(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles kernels")

@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-// The frontiers lie end to end in one queue.
+// The queue holds all frontiers, one after the other.
 void bfs(void **buf, const uint64_t *arg)
 {
     const int32_t *restrict first = buf[0], *restrict edges = buf[1];

@@ -1,5 +1,5 @@
-// Breadth-first search, a launch a level: a thread a vertex of the frontier, which claims its unseen neighbours by
-// compare-and-swap and appends them to the next frontier. Scattered reads and atomics, divergent loops.
+// Breadth-first search with a launch for each level. Each thread takes a vertex of the frontier, claims unseen neighbours
+// by compare-and-swap, and appends them to the next frontier. Scattered reads and atomics, divergent loops.
 
 extern "C" __global__ void bfs(int size, int level, const int *first, const int *edges, const int *frontier,
                                int *dist, int *next, int *count)

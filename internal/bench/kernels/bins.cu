@@ -1,4 +1,4 @@
-// Byte histogram with atomics on global bins alone.
+// Byte histogram with atomics on global bins only.
 
 extern "C" __global__ void bins(int n, const unsigned char *in, unsigned *out)
 {

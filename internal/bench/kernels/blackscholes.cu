@@ -1,5 +1,5 @@
-// European options by the Black-Scholes formula, a thread an option: logf, expf, sqrtf and divisions. The normal
-// distribution is the polynomial of Abramowitz and Stegun, 26.2.17.
+// European options by the Black-Scholes formula, one thread for each option: logf, expf, sqrtf and divisions. The
+// normal distribution is the polynomial of Abramowitz and Stegun, 26.2.17.
 
 __device__ float cdf(float d)
 {

@@ -1,10 +1,10 @@
-// Histogram of 64 bins in which each thread counts in bytes of its own: the four bytes of a shared word belong to four threads.
+// Histogram of 64 bins. Each thread counts in its own bytes: the four bytes of a shared word belong to four threads.
 
 extern "C" __global__ void bytecounters(int n, const unsigned char *in, unsigned *out)
 {
     __shared__ unsigned char count[64][64];
     int t = threadIdx.x;
-    int column = (t & 15) << 2 | t >> 4; // neighbouring lanes use neighbouring banks
+    int column = (t & 15) << 2 | t >> 4; // adjacent lanes use adjacent banks
     for (int b = 0; b < 64; b++)
         count[b][column] = 0;
     __syncthreads();

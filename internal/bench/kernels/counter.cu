@@ -1,4 +1,4 @@
-// One global counter: an atomic addition by each thread that has an odd word.
+// One global counter: each thread whose word is odd does an atomic addition.
 
 extern "C" __global__ void counter(int n, const unsigned *in, unsigned *count)
 {

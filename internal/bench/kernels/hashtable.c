@@ -9,7 +9,7 @@ struct bucket {
 
 static inline uint32_t bucket_of(uint32_t key, uint32_t buckets) { return (key * 2654435761u >> 7) % buckets; }
 
-// One thread needs no lock, but an uncontended one is taken and given back all the same: it is what the kernel computes.
+// One thread needs no lock, but it acquires and releases an uncontended one, because the kernel does.
 void hashtable(void **buf, const uint64_t *arg)
 {
     const uint32_t *restrict keys = buf[0];

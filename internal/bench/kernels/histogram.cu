@@ -1,4 +1,4 @@
-// Byte histogram: atomics on shared bins by all threads, then on global bins, an addition a block and bin.
+// Byte histogram: atomics on shared bins by all threads, then on global bins, one addition for each block and bin.
 
 #define BINS 256
 

@@ -5,7 +5,8 @@
 #define ROWS 4
 #define COLS 64
 
-// Each element sums over k from 0 up, as the kernel does; blocks of ROWS x COLS sums stay in registers or near them.
+// Each element is summed over k from 0 up, as in the kernel. The sums of a block of ROWS x COLS stay in registers or
+// nearby.
 void matmul(void **buf, const uint64_t *arg)
 {
     const float *restrict a = buf[0], *restrict b = buf[1];

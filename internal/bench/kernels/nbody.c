@@ -6,8 +6,8 @@ typedef struct { float x, y, z, w; } float4;
 
 #define GROUP 64
 
-// The inner loop goes over bodies that are pulled, not over those that pull, so that it can be vectorised with the sums
-// made in the kernel's order.
+// The inner loop is over the bodies that are attracted, not over those that attract. So it can be vectorised, and the
+// sums have the kernel's order.
 void nbody(void **buf, const uint64_t *arg)
 {
     const float4 *restrict pos = buf[0], *restrict vel = buf[1];

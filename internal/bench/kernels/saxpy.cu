@@ -1,4 +1,4 @@
-// y = a*x + y, a thread an element: the coalesced kernel with the least arithmetic.
+// y = a*x + y, one thread for each element: the coalesced kernel with the least arithmetic.
 
 extern "C" __global__ void saxpy(int n, float a, const float *x, float *y)
 {

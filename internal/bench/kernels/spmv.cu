@@ -1,4 +1,4 @@
-// Product of a sparse matrix in compressed rows and a vector, a thread a row.
+// Product of a sparse matrix in compressed rows and a vector, one thread for each row.
 
 extern "C" __global__ void spmv(int rows, const int *first, const int *column, const unsigned *value, const unsigned *x,
                                 unsigned *y)

@@ -1,4 +1,4 @@
-// An array of structures of five words, each updated by a thread of its own.
+// An array of structures of five words. Each structure is updated by a different thread.
 
 struct item {
     unsigned place, speed, mass, age, hits;

@@ -1,9 +1,9 @@
-// The native side of the benchmark: reads buffers from the standard input, runs one function on them again and again, and
-// writes how long it took and what the buffers hold in the end to the standard output.
+// The native side of the benchmark. It reads buffers from the standard input, runs a function on them repeatedly, and
+// writes the time and the final contents of the buffers to the standard output.
 //
-// Input, 8-byte words of the machine's order: the milliseconds to spend, the number of arguments, the arguments, the number
-// of buffers, for each buffer its size in bytes and its role; then the bytes of all buffers. Those that are not only read
-// are as they were at first whenever the function runs.
+// Input, in 8-byte words of the machine's byte order: the time to spend in milliseconds, the number of arguments, the
+// arguments, the number of buffers, and for each buffer its size in bytes and its role. The bytes of all buffers
+// follow. Before each run, buffers that the function writes get their initial contents.
 // Output: a line "NANOSECONDS RUNS" with the median of the runs, then the bytes of the results.
 
 #define _POSIX_C_SOURCE 200809L
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         need(fread(fresh[i], 1, size[i], stdin) == size[i], "the input ends early");
     }
 
-    // Processor time, so that what else the machine does counts little; but asking for it takes longer than the short runs.
+    // Processor time excludes other work of the machine, but querying it takes longer than the short runs.
     clockid_t clock = CLOCK_MONOTONIC;
     int runs = 0;
     for (uint64_t begin = now(CLOCK_MONOTONIC); runs < MOST_RUNS && (runs < 5 || now(CLOCK_MONOTONIC) - begin < budget); runs++) {

@@ -86,7 +86,7 @@ func (a *Asm) patch(at int, l *Label) {
 		width, shift = 26, 0
 	case word&0x7e000000 == 0x36000000: // TBZ, TBNZ
 		width, shift = 14, 5
-	case word&0x1f000000 == 0x10000000: // ADRP, and the ADD behind it; code begins at a page boundary
+	case word&0x1f000000 == 0x10000000: // ADRP, and the ADD after it; code begins at a page boundary
 		pages := l.At()>>12 - at>>12
 		binary.LittleEndian.PutUint32(field, word|uint32(pages)&3<<29|uint32(pages>>2)&(1<<19-1)<<5)
 		binary.LittleEndian.PutUint32(field[4:], binary.LittleEndian.Uint32(field[4:])|uint32(l.At())&0xfff<<10)

@@ -444,7 +444,7 @@ func TestEncodings(t *testing.T) {
 	l.compare(t)
 }
 
-// TestAllOps wants each instruction of vectors among those that are compared.
+// TestAllOps checks that each instruction on vectors is among those that are compared.
 func TestAllOps(t *testing.T) {
 	source, err := os.ReadFile("vector.go")
 	if err != nil {
@@ -511,7 +511,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestAddress has the address of a label two pages and 8 bytes ahead, and of one behind.
+// TestAddress loads the address of a label two pages and 8 bytes ahead, and of one before the instruction.
 func TestAddress(t *testing.T) {
 	a := &Asm{}
 	var behind, ahead Label

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPageNamesThem wants every detector on docs/detectors.md.
+// TestPageNamesThem checks that docs/detectors.md names every detector.
 func TestPageNamesThem(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/detectors.md")
 	if err != nil {

@@ -24,8 +24,9 @@ const (
 	benchVariables = 100_000
 )
 
-// workload makes a trace without races: threads take turns of 30 events, in which they add to six neighbours of the
-// variables of a lock, and write eight variables of their own from eight that the first thread wrote before the others began.
+// workload returns a trace without races. Threads take turns of 30 events. In a turn, a thread adds to six adjacent
+// variables under a lock, and copies eight variables that the first thread wrote before the others began to eight of
+// its own.
 func workload(events int) []byte {
 	var out bytes.Buffer
 	out.Grow(events*8 + 1<<20)
@@ -33,7 +34,7 @@ func workload(events int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	buffer := make([]cpu.Event, 0, 1<<12)
 	n := 0
-	// Numbers are in the order of first use, whatever the variable is.
+	// Numbers are assigned in the order of first use.
 	var variables, locks, locations = map[uint32]uint32{}, map[uint32]uint32{}, map[uint32]uint32{}
 	number := func(m map[uint32]uint32, x uint32) uint32 {
 		id, ok := m[x]
@@ -149,7 +150,7 @@ func benchmark(b *testing.B, from []byte, make func(func(cpu.Race)) cpu.Detector
 	b.ReportMetric(0, "ns/op")
 }
 
-// TestWorkload wants the trace of the benchmark to be whole and without races.
+// TestWorkload checks that the trace of the benchmark is complete and has no races.
 func TestWorkload(t *testing.T) {
 	from := workload(200_000)
 	for _, spec := range Detectors() {

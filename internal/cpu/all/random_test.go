@@ -16,7 +16,7 @@ import (
 
 const traces = 20_000
 
-// judge returns the races that a detector finds, which gets the events in two batches.
+// judge returns the races that a detector finds. It passes the events in two batches.
 func judge(spec cpu.Spec, events []cpu.Event) (races []cpu.Race) {
 	d := spec.New(func(r cpu.Race) { races = append(races, r) })
 	cut := len(events) / 3
@@ -27,8 +27,8 @@ func judge(spec cpu.Spec, events []cpu.Event) (races []cpu.Race) {
 
 func random(seed int) []cpu.Event { return oracle.Random(rand.New(rand.NewPCG(uint64(seed), 17))) }
 
-// repeated says of each access that the thread has made the same one in this epoch and nobody has written since: such are not
-// judged again.
+// repeated reports, for each access, whether the thread made the same access earlier in this epoch and no thread has
+// written since. The detectors do not judge such accesses again.
 func repeated(events []cpu.Event) []bool {
 	type access struct {
 		thread uint16
@@ -57,8 +57,8 @@ func repeated(events []cpu.Event) []bool {
 	return out
 }
 
-// compare wants the detector to find the first race of each variable, and every race of an access with the last write before it
-// and the reads since, by threads.
+// compare checks that the detector finds the first race of each variable, and every race of an access with the last
+// write before it and with the reads since that write, by threads.
 func compare(t *testing.T, seed int, events []cpu.Event, before func(a, b int) bool, got []cpu.Race) (racy bool) {
 	t.Helper()
 	all := oracle.Races(events, before)
@@ -95,7 +95,7 @@ func compare(t *testing.T, seed int, events []cpu.Event, before func(a, b int) b
 		}
 	}
 	for r := range want {
-		// Of reads that are ordered with each other the last one stands for all.
+		// If reads are ordered with each other, the detector keeps only the last one.
 		if !have[r] && (r.wrote || !slices.ContainsFunc(got, func(g cpu.Race) bool { return int(g.Event) == r.event && !g.Wrote })) {
 			t.Fatalf("trace %d: %v is not found\n%v", seed, r, events)
 		}
@@ -144,7 +144,8 @@ func TestAgainstBruteForce(t *testing.T) {
 	t.Logf("%d of %d traces have races, %+v", racy, n, counts)
 }
 
-// TestPredictsAsBruteForce compares wcp with the definition of weak-causally-precedes, and what it calls predicted with happens-before.
+// TestPredictsAsBruteForce compares wcp with the definition of weak-causally-precedes, and its predicted races with
+// happens-before.
 func TestPredictsAsBruteForce(t *testing.T) {
 	n := traces
 	if testing.Short() {

@@ -12,7 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// recorded draws a trace with the operations of recorded programs: atomic variables 1 and 2, lock 0 where there are locks.
+// recorded returns a random trace with the operations of recorded programs. Variables 1 and 2 are atomic. If locks is
+// set, lock 0 is used.
 func recorded(seed int, locks bool) (events []cpu.Event) {
 	r := rand.New(rand.NewPCG(uint64(seed), 18))
 	owner, variables := -1, uint32(2)
@@ -47,12 +48,12 @@ func recorded(seed int, locks bool) (events []cpu.Event) {
 	return events
 }
 
-// ordered returns for all pairs of events whether the first happens before the second, by the C++ standard's words: an
-// acquire that reads what a release sequence wrote comes after its head, fences stand for the accesses before or after
-// them.
+// ordered returns for all pairs of events whether the first happens before the second, by the rules of the C++
+// standard: an acquire that reads a value of a release sequence comes after its head, and a fence acts for the accesses
+// before or after it.
 func ordered(events []cpu.Event) [][]bool {
 	before := make([][]bool, len(events))
-	heads := map[uint32][]int{}   // of the release sequence of each atomic variable, by its last write
+	heads := map[uint32][]int{}   // heads of the release sequence of each atomic variable at its last write
 	pending := map[uint16][]int{} // heads that relaxed reads of a thread have read
 	fence := map[uint16]int{}     // the last release fence of a thread
 	last, released := map[uint16]int{}, -1
@@ -109,8 +110,8 @@ func ordered(events []cpu.Event) [][]bool {
 	return before
 }
 
-// firstRaces returns the accesses that are the first of their variable to race since it was forgotten. A part of a
-// variable that has raced is not judged.
+// firstRaces returns the first racing access of each variable since the variable was forgotten. A part of a variable
+// that has raced is not judged.
 func firstRaces(events []cpu.Event, race func(i, j int) bool) (first []int) {
 	history, raced := map[uint32][]int{}, map[uint32]bool{}
 	for j := range events {
@@ -131,7 +132,7 @@ func firstRaces(events []cpu.Event, race func(i, j int) bool) (first []int) {
 	return first
 }
 
-// foundFirst returns the same of what a detector finds.
+// foundFirst returns the same for the races that a detector found.
 func foundFirst(events []cpu.Event, races []cpu.Race) []int {
 	at := map[int]bool{}
 	for _, r := range races {
@@ -140,7 +141,8 @@ func foundFirst(events []cpu.Event, races []cpu.Race) []int {
 	return firstRaces(events, func(_, j int) bool { return at[j] })
 }
 
-// TestRecordedOperations compares the detectors with the definition on atomic accesses, parts and variables that are forgotten.
+// TestRecordedOperations compares the detectors with the definition on atomic accesses, parts, and variables that are
+// forgotten.
 func TestRecordedOperations(t *testing.T) {
 	n := 20_000
 	if testing.Short() {
@@ -169,7 +171,7 @@ func TestRecordedOperations(t *testing.T) {
 		if !locks && !slices.Equal(weak, want) {
 			t.Fatalf("trace %d: wcp finds first races at %v, want %v\n%v", seed, weak, want, events)
 		}
-		of := map[uint32]uint32{} // of which variable another one is a part
+		of := map[uint32]uint32{} // the variable that a variable is a part of
 		for _, e := range events {
 			if e.Op == cpu.Part {
 				of[e.Object] = e.Location

@@ -1,5 +1,5 @@
-// Package evaluate compares SlimFast with FastTrack on programs of the CPU, as section 3.4 of the thesis (seed 001)
-// does on Java programs: table 3.1 and figures 3.2 and 3.12 to 3.14.
+// Package evaluate compares SlimFast with FastTrack on CPU programs, as section 3.4 of the thesis (seed 001) does on
+// Java programs: table 3.1 and figures 3.2 and 3.12 to 3.14.
 //
 // The thesis compares with the FastTrack of RoadRunner, which has an object for each variable and guards it by a lock.
 // This package implements that version too, in addition to package fasttrack, whose state is flat.
@@ -31,9 +31,9 @@ import (
 type Options struct {
 	Sources []string // C programs: the first argument is the number of threads
 	CC      string   // the compiler
-	Dir     string   // for programs, and for the recorder
+	Dir     string   // the folder for programs and for the recorder
 	Threads int
-	Rounds  int // number of measurements; the minimum counts
+	Rounds  int // number of measurements, of which the minimum is used
 }
 
 // result is the measurements of a program.
@@ -41,11 +41,11 @@ type result struct {
 	name   string
 	times  times
 	trace  characteristics
-	speed1 speed // the program with one thread
+	speed1 speed // with one thread
 	speedN speed
 }
 
-// times are processor times, of the program and of the process that judges it.
+// times are processor times of the program and of the process that judges it.
 type times struct{ native, recorder, fasttrack, slimfast, tsan time.Duration }
 
 // characteristics are the characteristics of one trace.
@@ -55,14 +55,14 @@ type characteristics struct {
 	slim                            slimfast.Counts
 	objects                         *objects
 	sharedValues                    int     // distinct EpochPlusVCs that SlimFast allocated
-	slimMax                         uint64  // bytes of metadata
-	slimMean, objectsMean, flatMean float64 // likewise, as the mean over the trace
+	slimMax                         uint64  // maximum size of the metadata in bytes
+	slimMean, objectsMean, flatMean float64 // mean size over the trace in bytes
 }
 
-// speed is the time to judge a trace. Parallel times are with a goroutine for each thread of the program.
+// speed holds the times to judge a trace. Parallel times are measured with a goroutine for each thread of the program.
 type speed struct {
 	flat, objects, slim           time.Duration // processor time on one core
-	parallelObjects, parallelSlim time.Duration // elapsed
+	parallelObjects, parallelSlim time.Duration // elapsed time
 }
 
 // Write measures programs and writes the tables.
@@ -202,7 +202,7 @@ func characterise(events []cpu.Event) (c characteristics) {
 	return c
 }
 
-// timed judges a trace several times.
+// timed measures the times to judge a trace.
 func timed(events []cpu.Event, rounds int) (s speed) {
 	least := func(to *time.Duration, used func() time.Duration, run func()) {
 		runtime.GC()
@@ -241,7 +241,7 @@ func timed(events []cpu.Event, rounds int) (s speed) {
 // write writes the tables.
 func write(w io.Writer, o Options, all []*result) {
 	title := func(s string) { fmt.Fprintf(w, "%s\n", s) }
-	var means []float64 // of the columns that are ratios; 0 if it is none
+	var means []float64 // of the columns that are ratios; 0 for the others
 	table := func(head string, row func(*result) []any) {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintf(t, "\t%s\t\n", strings.ReplaceAll(head, "|", "\t"))

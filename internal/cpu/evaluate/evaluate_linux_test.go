@@ -10,8 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
-// TestWrite measures two programs: one whose threads share a matrix and meet at barriers, one whose threads share what was written
-// before they began.
+// TestWrite measures two programs. The threads of one share a matrix and synchronise by barriers. The threads of the
+// other share data that were written before they began.
 func TestWrite(t *testing.T) {
 	cc, err := (&toolchain.Finder{}).FindCC(t.Context())
 	if err != nil {

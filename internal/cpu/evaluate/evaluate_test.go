@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/slimfast"
 )
 
-// random makes a trace of four threads, the first of which begins and joins the others. Accesses hold the lock of their variable,
-// but for racy of a hundred.
+// random returns a random trace of four threads. The first begins and joins the others. An access holds the lock of its
+// variable, except for racy per cent of the accesses.
 func random(r *rand.Rand, racy int) (events []cpu.Event) {
 	const threads, variables, locks = 4, 12, 3
 	emit := func(t int, op cpu.Op, object int) {
@@ -44,7 +44,8 @@ func random(r *rand.Rand, racy int) (events []cpu.Event) {
 	return events
 }
 
-// TestObjects: the detector with objects finds what package fasttrack finds, and its distinct metadata are no more than all.
+// TestObjects checks that objects finds the same races as package fasttrack, and that it has no more distinct metadata
+// than metadata.
 func TestObjects(t *testing.T) {
 	found := 0
 	for seed := range uint64(2000) {
@@ -66,7 +67,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestReplay: threads that are judged at the same time find no race where there is none, and each access of the trace is judged.
+// TestReplay checks that threads judged in parallel find no race in a trace without races, and that each access is
+// judged.
 func TestReplay(t *testing.T) {
 	for seed := range uint64(200) {
 		events := random(rand.New(rand.NewPCG(seed, 2)), 0)

@@ -8,18 +8,18 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/order"
 )
 
-// variable is the metadata of a variable in FastTrack (figure 3.3) as the thesis measures it: one mutable object, whose
-// reads are an epoch or a clock.
+// variable is the metadata of a variable in FastTrack (figure 3.3) as the thesis measures it: one mutable object, with
+// an epoch or a clock of reads.
 type variable struct {
 	sync.Mutex
 	write, read order.Epoch
-	reads       order.Clock // of an EpochPlusVC; nil: an EpochPair
+	reads       order.Clock // of an EpochPlusVC; nil for an EpochPair
 }
 
 // variableBytes is the size of a variable without a clock: a reference and the object.
 const variableBytes = 8 + 48
 
-// change describes the effect of an access on the metadata.
+// change describes how an access changed the metadata.
 type change struct {
 	changed, inflated bool
 	races             int
@@ -60,14 +60,14 @@ func (v *variable) access(thread uint16, c order.Clock, write bool) (did change)
 	return did
 }
 
-// objects is the sequential detector. It counts the allocations of FastTrack, and which of its metadata are equal.
+// objects is the sequential detector. It counts FastTrack's allocations and its distinct metadata.
 type objects struct {
 	order     order.Order
 	variables []*variable
 	races     int
 
-	allocated uint64 // variables and clocks
-	values    uint64 // number of values that changes gave to metadata
+	allocated uint64 // number of variables and clocks that were allocated
+	values    uint64 // number of values that accesses assigned to metadata
 	distinct  map[[2]order.Epoch]bool
 	clocks    map[string]bool // distinct values of EpochPlusVCs
 	key       []byte
@@ -124,7 +124,7 @@ func (d *objects) count(v *variable) {
 	d.clocks[string(d.key)] = true
 }
 
-// appendClock makes equal keys for equal metadata: missing epochs at the end are 0.
+// appendClock appends a key that is the same for equal metadata: missing epochs at the end are 0.
 func appendClock(key []byte, write order.Epoch, reads order.Clock) []byte {
 	key = binary.LittleEndian.AppendUint64(key, uint64(write))
 	for _, r := range reads {

@@ -11,10 +11,10 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/slimfast"
 )
 
-// segment is the accesses of a thread between two synchronisations.
+// segment is the accesses of a thread between two synchronisation operations.
 type segment struct {
 	clock    order.Clock
-	ended    bool // an epoch of the thread ended before it
+	ended    bool // an epoch of the thread ended before the segment
 	accesses []access
 }
 
@@ -23,8 +23,8 @@ type access struct {
 	write    bool
 }
 
-// segments returns the segments of each thread. Operations other than plain accesses and synchronisation are left out:
-// the replay measures time and finds no races.
+// segments returns the segments of each thread. It omits operations other than plain accesses and synchronisation: the
+// replay measures time and finds no races.
 func segments(events []cpu.Event) (threads [][]segment, variables int) {
 	var o order.Order
 	begin := func(thread uint16, ended bool) {
@@ -60,7 +60,7 @@ type judge interface {
 	access(a access)
 }
 
-// replay judges each thread in a goroutine. A segment begins when the segments ordered before it have ended.
+// replay judges each thread in a goroutine. A segment begins when all segments that are ordered before it have ended.
 func replay(threads [][]segment, judges func(thread int) judge) {
 	over := make([]atomic.Uint64, len(threads)) // by thread: the last epoch that has ended
 	var all sync.WaitGroup
@@ -112,7 +112,7 @@ func (s slim) access(a access) {
 	}
 }
 
-// locked is a thread of FastTrack as in RoadRunner: an object for each variable, guarded by a lock (section 3.4.1).
+// locked is a thread of FastTrack as in RoadRunner: each variable is an object that a lock guards (section 3.4.1).
 type locked struct {
 	id        uint16
 	now       order.Clock

@@ -1,12 +1,12 @@
-// Package fasttrack is the detector FastTrack (seed 001, section 3.2.1, figure 3.3). For each variable it keeps the
-// epoch of the last write, and, of the reads since then, the epoch of the last one or, once two of them are not
-// ordered, the last one of each thread.
+// Package fasttrack implements the detector FastTrack (seed 001, section 3.2.1, figure 3.3). For each variable it keeps
+// the epoch of the last write, and the reads since that write. The reads are one epoch while each read is ordered after
+// the one before. Otherwise they are a clock with the last read of each thread.
 //
-// A race is reported and then treated as if the accesses had been ordered. So the first race of each variable is
-// certain, and no variable without a race is reported; a later race of a variable may be a consequence of the first.
-// The rules *SAMEEPOCH come first: repeated accesses of a thread in one epoch are not judged again.
+// After a race is reported, the detector continues as if the accesses had been ordered. So the first race of each
+// variable is certain, and no variable without a race is reported. A later race of a variable may be a consequence of
+// the first. The rules *SAMEEPOCH come first: a repeated access of a thread in one epoch is not judged again.
 //
-// The state is flat: 16 bytes a variable, and a table of the last reads of those that are shared.
+// The state is flat: 16 bytes for each variable, and a table of the last reads of the variables that have a clock.
 package fasttrack
 
 import (
@@ -51,14 +51,14 @@ func (d *Detector) Events(events []cpu.Event) {
 	for len(part) > 0 {
 		events = events[len(part):]
 		next := events[:min(len(events), prefetch.Most)]
-		d.ask(next) // while part is judged
+		d.ask(next) // prefetches while part is judged
 		d.judge(part)
 		d.events += uint64(len(part))
 		part = next
 	}
 }
 
-// ask makes room for the variables of events, and prefetches their metadata.
+// ask makes room for the variables of events and prefetches their metadata.
 func (d *Detector) ask(events []cpu.Event) {
 	var at [prefetch.Most]unsafe.Pointer
 	n := 0
@@ -150,7 +150,7 @@ func (d *Detector) other(e *cpu.Event, at uint64) {
 	}
 }
 
-// mixed compares a plain access with the atomic ones of its variable.
+// mixed compares a plain access with the atomic accesses to its variable.
 func (d *Detector) mixed(c order.Clock, e *cpu.Event, at uint64) {
 	d.atomics.Conflicts(e.Object, e.Op == cpu.Write, func(x order.Epoch, wrote bool) {
 		if !c.Has(x) {
@@ -166,7 +166,7 @@ func (d *Detector) room(variable uint32) {
 	}
 }
 
-// share is READINFLATE, and READSHARED for a thread that needs wider rows.
+// share applies READINFLATE, and READSHARED for a thread that needs wider rows.
 func (d *Detector) share(m *cell, now order.Epoch) {
 	for last := max(now.Thread(), (m.read &^ shared).Thread()); int(last)>>d.shift != 0; {
 		d.widen()
@@ -197,7 +197,7 @@ func (d *Detector) release(m *cell) {
 	d.free = append(d.free, m.read&^shared)
 }
 
-// row returns the last reads of a variable.
+// row returns the last reads in a row, by thread.
 func (d *Detector) row(at order.Epoch) []order.Epoch {
 	return d.readers[uint64(at&^shared)<<d.shift:][:1<<d.shift]
 }
@@ -220,7 +220,7 @@ func (d *Detector) checkWrite(m *cell, c order.Clock, e *cpu.Event, at uint64) {
 	}
 }
 
-// check compares an access with the plain ones that conflict with it.
+// check compares an access with the plain accesses that conflict with it.
 func (d *Detector) check(m *cell, c order.Clock, e *cpu.Event, at uint64) {
 	atomic := e.Op == cpu.ReadAtomic || e.Op == cpu.WriteAtomic
 	if !c.Has(m.write) {

@@ -15,13 +15,14 @@ import (
 // Names resolve the numbers in events.
 type Names interface {
 	Thread(id uint16) string
-	// Object is the current memory object of a variable.
+	// Object returns the current memory object of a variable.
 	Object(variable uint32) report.Object
-	// Frames is the call stack of a location, innermost first. at is the place of its first occurrence in the trace.
+	// Frames returns the call stack of a location, innermost first. at is the place of its first occurrence in the
+	// trace.
 	Frames(location uint32, at int) []event.Frame
 }
 
-// access is the place of an access: its location, and its line in a text or the number of its event from 1.
+// access is the place of an access: its location, and its line in a text trace or the number of its event from 1.
 type access struct {
 	location uint32
 	at       int
@@ -37,20 +38,20 @@ type pair struct {
 	threadA, threadB uint16
 }
 
-// found is a finding in the making.
+// found is a finding that is being collected.
 type found struct {
-	race      cpu.Race // the first one
+	race      cpu.Race // the first race of the pair
 	object    report.Object
 	a, b      access
 	count     int
 	variables map[uint32]bool
-	predicted bool // all of its races are
+	predicted bool // all of its races are predicted
 }
 
-// collector makes findings of races.
+// collector collects races as findings.
 type collector struct {
 	names Names
-	first map[uint32]int // where each location is first used
+	first map[uint32]int // where each location is used first
 	found map[pair]*found
 	order []pair
 }
@@ -75,15 +76,15 @@ func (p *collector) add(r *pending, a, b access) {
 	f.predicted = f.predicted && r.Predicted
 }
 
-// frames is the call stack of an access.
+// frames returns the call stack of an access.
 func (p *collector) frames(a access) []event.Frame {
 	if a.location > 0 {
-		a.at = p.first[a.location] // the same whichever access was the first to race
+		a.at = p.first[a.location] // independent of which access raced first
 	}
 	return p.names.Frames(a.location, a.at)
 }
 
-// traceNames are those of a trace.
+// traceNames are the names in a trace.
 type traceNames struct {
 	trace string
 	names *trace.Names
@@ -95,7 +96,7 @@ func (n traceNames) Object(variable uint32) report.Object {
 	return report.Object{Name: n.names.Of(cpu.Variables, variable)}
 }
 
-// Frames returns lines of sources if the location names them, and otherwise a line of the trace.
+// Frames returns source lines if the name of the location has them, and otherwise the line of the trace.
 func (n traceNames) Frames(location uint32, at int) []event.Frame {
 	name := ""
 	if location > 0 {
@@ -104,13 +105,14 @@ func (n traceNames) Frames(location uint32, at int) []event.Frame {
 			return frames
 		}
 		if _, err := strconv.Atoi(name); err == nil {
-			name = "location_" + name // as one word, because a report takes a first word for a type
+			name = "location_" + name // one word, because a report takes a first word for a type
 		}
 	}
 	return []event.Frame{{File: n.trace, Line: at, Function: name}}
 }
 
-// Location is the name of a location in a trace: a line for each frame, "file:line:column" and, after a tab, the function.
+// Location returns the name of a location in a trace: a line for each frame, "file:line:column" and, after a tab, the
+// function.
 func Location(frames []event.Frame) string {
 	var lines []string
 	for _, f := range frames {
@@ -140,7 +142,7 @@ func Places(name string) (frames []event.Frame) {
 	return frames
 }
 
-// sourcePlace reads "file:line" and "file:line:column".
+// sourcePlace parses "file:line" and "file:line:column".
 func sourcePlace(s string) (event.Frame, bool) {
 	file, last, ok := cutLast(s)
 	if !ok {
@@ -161,7 +163,7 @@ func cutLast(s string) (string, int, bool) {
 	return s[:i], n, err == nil && n > 0 && n < 1<<31
 }
 
-// finding makes the finding of a pair.
+// finding returns the finding of a pair.
 func (p *collector) finding(key pair, detector string) report.Finding {
 	f := p.found[key]
 	thread := p.names.Thread

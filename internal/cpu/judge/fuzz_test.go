@@ -12,8 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/trace"
 )
 
-// FuzzDetectors gives the detectors whatever a reader accepts: none may fail, slimfast finds what fasttrack does, and wcp finds a race
-// of each variable that they find one of.
+// FuzzDetectors gives the detectors all events that a reader accepts. No detector may fail. slimfast must find the
+// races that fasttrack finds, and wcp must find a race of each variable for which they find one.
 func FuzzDetectors(f *testing.F) {
 	f.Add("A|r(x)\nB|r(x)\nC|r(x)\nB|r(y)\nC|r(y)\nA|fork(D)\nD|w(x)\nA|join(D)\nA|w(x)\n")
 	f.Add("A|rel(l)\nA|acq(l)\nA|acq(m)\nA|w(x)\nA|rel(l)\nB|acq(l)\nB|w(x)\nA|rel(m)\nB|rel(l)\nB|rel(l)\n")

@@ -1,7 +1,7 @@
 // Package judge passes the trace of a CPU program to detectors and makes a report of their findings.
 //
-// Detectors keep no source places, because metadata with places could be shared by few variables. A second pass over
-// the trace finds the earlier access of each race, which is the last one of its kind by its thread to the variable.
+// Detectors keep no source places, because variables could then rarely share metadata. A second pass over the trace
+// finds the earlier access of each race. It is the last access of its kind by its thread to the variable.
 package judge
 
 import (
@@ -28,13 +28,13 @@ type Options struct {
 	Progress    func(text string) // may be nil
 }
 
-// mostRaces is the number of pairs of accesses of a detector that are kept for the second pass.
+// mostRaces is the number of races of a detector that are kept for the second pass.
 const mostRaces = 1 << 20
 
-// batch is the number of events that are read at once: they fit into the first-level cache.
+// batch is the number of events that are read at a time. They fit into the first-level cache.
 const batch = 1 << 10
 
-// judged is a detector at work.
+// judged is a running detector and its races.
 type judged struct {
 	name     string
 	detector cpu.Detector
@@ -58,8 +58,8 @@ func attach(specs []cpu.Spec) (all []*judged) {
 	return all
 }
 
-// Trace judges a trace. It opens the trace a second time if there is a finding. It returns an error if the trace could
-// not be opened; a trace that becomes invalid later is judged up to that point.
+// Trace judges a trace. It opens the trace a second time if there is a finding. It returns an error if it cannot open
+// the trace. A trace that becomes invalid later is judged up to that point.
 func Trace(ctx context.Context, name string, open func() (io.ReadCloser, error), o Options) (*report.Report, error) {
 	all := attach(o.Detectors)
 	var out report.Report
@@ -103,12 +103,12 @@ func Trace(ctx context.Context, name string, open func() (io.ReadCloser, error),
 	return &out, nil
 }
 
-// openError is one of opening a trace.
+// openError is an error of opening a trace.
 type openError struct{ err error }
 
 func (e *openError) Error() string { return e.err.Error() }
 
-// read reads a trace and calls each with events and the number of the first one, until each returns false.
+// read reads a trace. It calls each with events and the number of the first one, until each returns false.
 func read(ctx context.Context, open func() (io.ReadCloser, error), progress func(string),
 	each func(r *trace.Reader, events []cpu.Event, from uint64) bool) error {
 	f, err := open()
@@ -148,12 +148,12 @@ type pending struct {
 	detector int
 }
 
-// places finds the accesses of races.
+// places searches for the accesses of races.
 type places struct {
 	collector
-	races []pending // by the later access
+	races []pending // in the order of the later accesses
 	next  int
-	last  map[uint32]map[lastKey]access // of the racing variables, and of those of which they are parts
+	last  map[uint32]map[lastKey]access // last accesses of the racing variables, and of those that they are parts of
 }
 
 type lastKey struct {
@@ -182,7 +182,7 @@ func newPlaces(name string, names *trace.Names, all []*judged, parts map[uint32]
 	return p
 }
 
-// events reads until the last race.
+// events searches events, up to the last race.
 func (p *places) events(r *trace.Reader, events []cpu.Event, from uint64) bool {
 	for i := range events {
 		e := &events[i]

@@ -25,7 +25,7 @@ func judgeText(t *testing.T, text string, o Options) *report.Report {
 	return r
 }
 
-// sides is a finding in short.
+// sides is a short form of a finding.
 func sides(f *report.Finding) string {
 	var b strings.Builder
 	for i := range f.Accesses {
@@ -49,7 +49,7 @@ func want(t *testing.T, r *report.Report, findings ...string) {
 
 var fasttrack = Options{Detectors: all.Detectors()[:1], FailOn: detect.Error}
 
-// TestPlaces: one finding for each pair of locations, with the last access of the earlier thread.
+// TestPlaces checks that each pair of locations is one finding, with the last access of the earlier thread.
 func TestPlaces(t *testing.T) {
 	r := judgeText(t, "A|r(x)|a.c:1\nA|w(x)|a.c:2\nA|w(y)|a.c:2\nA|r(y)|a.c:3:7\nB|w(x)|b.c:1\nB|w(y)|b.c:1\n", fasttrack)
 	want(t, r, "write x by A at a.c:2:0; write x by B at b.c:1:0; 2 times, 2 variables",
@@ -59,7 +59,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestLocationsWithoutLines are where the trace first has them; accesses without location are told apart by variable.
+// TestLocationsWithoutLines checks that a location without a source line is shown at its first use in the trace, and
+// that accesses without location are distinguished by variable.
 func TestLocationsWithoutLines(t *testing.T) {
 	r := judgeText(t, "A|w(x)|7\nA|w(y)|7\nB|w(y)|8\nB|w(x)|8\nA|w(p)\nA|w(q)\nB|w(q)\nB|w(p)\n", fasttrack)
 	want(t, r, "write y by A at t.std:1:0; write y by B at t.std:3:0; 2 times, 2 variables",
@@ -70,7 +71,7 @@ func TestLocationsWithoutLines(t *testing.T) {
 	}
 }
 
-// TestMaxFindings counts what is not kept.
+// TestMaxFindings checks that findings beyond the limit are counted.
 func TestMaxFindings(t *testing.T) {
 	o := fasttrack
 	o.MaxFindings = 1
@@ -80,7 +81,7 @@ func TestMaxFindings(t *testing.T) {
 	}
 }
 
-// TestMetadata wants slimfast to hold less than fasttrack where many variables have one history of many readers.
+// TestMetadata checks that slimfast uses less memory than fasttrack if many variables have one history of many readers.
 func TestMetadata(t *testing.T) {
 	var b bytes.Buffer
 	w := trace.NewWriter(&b)
@@ -99,7 +100,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestStopped judges what was read until the context ended, or an error came.
+// TestStopped checks that the events read before the context ended, or before an error, are judged.
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

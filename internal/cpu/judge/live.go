@@ -19,11 +19,11 @@ type Live struct {
 
 // lastAccess is the last read or write of a variable by a thread. The zero lastAccess is none.
 type lastAccess struct {
-	who      uint32 // thread + 1, and whether it writes in bit 16
+	who      uint32 // thread + 1; bit 16 is set if it writes
 	location uint32
 }
 
-// lastTwo are the last accesses of a variable, the newest first, as far as they are not in more.
+// lastTwo holds the last two accesses of a variable, the newest first. Live.more has the others.
 type lastTwo struct {
 	two  [2]lastAccess
 	more uint32 // number in Live.more, plus one; 0 is none
@@ -37,12 +37,12 @@ func whoDid(thread uint16, write bool) uint32 {
 	return who
 }
 
-// NewLive makes a judge.
+// NewLive returns a Live without events.
 func NewLive(o Options, names Names) *Live {
 	return &Live{options: o, all: attach(o.Detectors), found: newCollector(names)}
 }
 
-// Events takes the next events, in the form in which a trace.Reader returns them.
+// Events judges the next events, which have the form that a trace.Reader returns.
 func (l *Live) Events(events []cpu.Event) {
 	var races []pending
 	for i, j := range l.all {
@@ -93,7 +93,7 @@ func (l *Live) room(variable uint32) {
 	}
 }
 
-// keep remembers an access.
+// keep records an access as the last of its kind.
 func (l *Live) keep(e *cpu.Event) {
 	switch e.Op {
 	case cpu.Read, cpu.Write, cpu.ReadAtomic, cpu.WriteAtomic:
@@ -126,7 +126,7 @@ func (l *Live) keep(e *cpu.Event) {
 	}
 }
 
-// put adds an access to the others.
+// put adds an access to those in Live.more.
 func (l *Live) put(v *lastTwo, a lastAccess) {
 	if v.more == 0 {
 		l.more = append(l.more, nil)

@@ -1,5 +1,5 @@
-// Package oracle judges traces of CPU programs by the definitions alone, for tests: with a relation of events as a
-// matrix, and without the techniques that make detectors fast. It also generates random traces.
+// Package oracle judges traces of CPU programs by the definitions alone, for tests. It represents a relation of events
+// as a matrix and uses none of the techniques that make detectors fast. It also generates random traces.
 package oracle
 
 import (
@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// relation is, for each event, the set of events before it.
+// relation holds, for each event, the set of events before it.
 type relation [][]uint64
 
 func newRelation(n int) relation {
@@ -42,8 +42,8 @@ func (r relation) add(a, b int) bool {
 func isRead(e *cpu.Event) bool  { return e.Op == cpu.Read }
 func isWrite(e *cpu.Event) bool { return e.Op == cpu.Write }
 
-// edges returns the pairs of events that synchronise, the earlier first. locks selects the edges of exclusive locks;
-// otherwise it returns all others.
+// edges returns the pairs of events that synchronise, the earlier first. If locks is set, it returns the edges of
+// exclusive locks, otherwise all others.
 func edges(events []cpu.Event, locks bool) (pairs [][2]int) {
 	for j := range events {
 		b := &events[j]
@@ -57,7 +57,7 @@ func edges(events []cpu.Event, locks bool) (pairs [][2]int) {
 	return pairs
 }
 
-// exclusive reports whether a release and an acquire are both those of an exclusive lock.
+// exclusive reports whether a release and an acquire are those of an exclusive lock.
 func exclusive(a, b *cpu.Event) bool { return a.Op == cpu.Release && b.Op == cpu.Acquire }
 
 func synchronise(events []cpu.Event, i, j int) bool {
@@ -81,7 +81,7 @@ func synchronise(events []cpu.Event, i, j int) bool {
 	return false
 }
 
-// entered is the matching enter, of the same thread and barrier, of a leave.
+// entered returns the enter that matches a leave: of the same thread and barrier.
 func entered(events []cpu.Event, leave int) int {
 	for i := leave - 1; i >= 0; i-- {
 		if e := &events[i]; e.Op == cpu.BarrierEnter && e.Thread == events[leave].Thread && e.Object == events[leave].Object {
@@ -91,7 +91,7 @@ func entered(events []cpu.Event, leave int) int {
 	return -1
 }
 
-// crossing numbers the crossings of a barrier by an enter: a crossing ends when a thread that entered for it leaves.
+// crossing returns the number of the crossing of an enter. A crossing ends when a thread that entered for it leaves.
 func crossing(events []cpu.Event, enter int) int {
 	n, open := 0, map[uint16]int{}
 	for i := range events {
@@ -124,7 +124,7 @@ func happensBefore(events []cpu.Event) relation {
 	for _, p := range sync {
 		into[p[1]] = append(into[p[1]], p[0])
 	}
-	for j := range events { // all edges lead forwards
+	for j := range events { // all edges lead to later events
 		for i := range j {
 			if events[i].Thread == events[j].Thread {
 				r.add(i, j)
@@ -154,7 +154,7 @@ func Races(events []cpu.Event, before func(a, b int) bool) (races []Race) {
 	return races
 }
 
-// First returns, for each racy variable, the first access that races with an earlier one.
+// First returns, for each variable with a race, the first access that races with an earlier one.
 func First(events []cpu.Event, races []Race) map[uint32]int {
 	first := map[uint32]int{}
 	for _, r := range races {
@@ -166,15 +166,16 @@ func First(events []cpu.Event, races []Race) map[uint32]int {
 	return first
 }
 
-// section is a critical section: the numbers of its acquire and its release, which is len(events) if there is none.
+// section is a critical section: the numbers of its acquire and of its release. The release is len(events) if there is
+// none.
 type section struct{ acquire, release int }
 
 // WeakCausallyPrecedes returns a function that reports whether the first of two events weak-causally-precedes the
 // second or precedes it in its thread. The relation is the smallest with three properties. (a) The release of a
 // critical section precedes a later access, inside a section of the same lock, that conflicts with an access in the
 // first. (b) The releases of two sections of a lock are ordered if events in them are. In both cases the sections are
-// of two threads. (c) The relation is closed under composition with happens-before on both sides. It includes forks,
-// joins, barriers, atomic accesses and read-write locks as they are.
+// of two threads. (c) The relation is closed under composition with happens-before on both sides. It includes the order
+// by forks, joins, barriers, atomic accesses and read-write locks.
 func WeakCausallyPrecedes(events []cpu.Event) func(a, b int) bool {
 	hb := happensBefore(events)
 	n := len(events)
@@ -243,7 +244,7 @@ func criticalSections(events []cpu.Event) map[uint32][]section {
 	return out
 }
 
-// conflicts returns the pairs of rule (a) for two critical sections of a lock: the release of s, and accesses in e.
+// conflicts returns the pairs of rule (a) for two critical sections of a lock: the release of s, and an access in e.
 func conflicts(events []cpu.Event, s, e section) (pairs [][2]int) {
 	thread, other := events[s.acquire].Thread, events[e.acquire].Thread
 	if thread == other || s.release >= e.acquire {
@@ -262,7 +263,7 @@ func conflicts(events []cpu.Event, s, e section) (pairs [][2]int) {
 	return pairs
 }
 
-// touches reports whether an event of s is ordered before one of e.
+// touches reports whether an event of s is ordered before an event of e.
 func touches(events []cpu.Event, wcp relation, s, e section) bool {
 	for i := s.acquire; i <= s.release; i++ {
 		for j := e.acquire; j <= e.release; j++ {
@@ -274,8 +275,8 @@ func touches(events []cpu.Event, wcp relation, s, e section) bool {
 	return false
 }
 
-// Random generates a trace: threads that fork and join each other, locks that are not properly nested, read-write
-// locks, atomic variables, barriers, and variables some of which are mostly read.
+// Random returns a random trace. Its threads fork and join each other. It has locks that are not properly nested,
+// read-write locks, atomic variables, barriers, and variables of which some are mostly read.
 func Random(r *rand.Rand) []cpu.Event {
 	g := &generator{rand: r, owner: map[uint32]int{}, readers: map[uint32]int{}}
 	for range 1 + r.IntN(3) {
@@ -285,7 +286,7 @@ func Random(r *rand.Rand) []cpu.Event {
 	g.locks, g.variables = 1+r.IntN(3), 1+r.IntN(4)
 	most, n := 2+r.IntN(4), 10+r.IntN(50)
 	g.bias = r.IntN(4)
-	for range 8 * n { // a step may do nothing, or no thread may be able to go on
+	for range 8 * n { // a step may have no effect, or no thread may be able to continue
 		if g.step(most); len(g.events) == n {
 			break
 		}
@@ -294,9 +295,9 @@ func Random(r *rand.Rand) []cpu.Event {
 }
 
 type thread struct {
-	held   []uint32 // locks
+	held   []uint32 // locks that it holds
 	shared []uint32
-	inside bool // a barrier
+	inside bool // it has entered a barrier and not left it
 	joined bool
 }
 
@@ -304,12 +305,12 @@ type generator struct {
 	rand             *rand.Rand
 	events           []cpu.Event
 	threads          []*thread
-	owner            map[uint32]int // lock to thread, plus one
+	owner            map[uint32]int // by lock: the thread, plus one
 	readers          map[uint32]int
 	locks, variables int
 	bias             int  // number of reads among four accesses
 	locked           bool // most accesses are in critical sections
-	kinds            int  // of operations: accesses, and locks for one thread alone, or all
+	kinds            int  // number of kinds of operations: few (accesses, and locks of one thread alone) or all
 }
 
 // Synchronisation objects: locks from 0, then a read-write lock, an atomic variable and a barrier.
@@ -389,7 +390,7 @@ func (g *generator) readWrite(t *thread, id int, emit func(cpu.Op, uint32)) {
 		g.readers[rwLock]--
 		emit(cpu.ReleaseShared, rwLock)
 	case g.owner[rwLock] == id+1:
-		// The release is one of those of t.held.
+		// The thread releases one of t.held.
 	case g.owner[rwLock] != 0:
 	case g.rand.IntN(2) == 0:
 		t.shared = []uint32{rwLock}

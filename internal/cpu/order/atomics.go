@@ -9,7 +9,7 @@ type Atomics struct {
 	of    map[uint32]*atomics
 }
 
-// atomics has the last accesses of each thread.
+// atomics has the last atomic accesses of each thread to one variable.
 type atomics struct{ reads, writes Clock }
 
 // Has reports whether a variable has atomic accesses.
@@ -54,7 +54,7 @@ func (a *Atomics) Conflicts(variable uint32, write bool, each func(e Epoch, wrot
 	}
 }
 
-// Part gives a new variable the accesses of another one.
+// Part gives a new variable the atomic accesses of the variable that it was a part of.
 func (a *Atomics) Part(variable, of uint32) {
 	if a.Has(of) {
 		x := a.of[of]
@@ -62,7 +62,7 @@ func (a *Atomics) Part(variable, of uint32) {
 	}
 }
 
-// Forget drops the accesses of a variable.
+// Forget removes the accesses of a variable.
 func (a *Atomics) Forget(variable uint32) {
 	if a.Has(variable) {
 		a.marks[variable>>6] &^= 1 << (variable & 63)
@@ -70,7 +70,7 @@ func (a *Atomics) Forget(variable uint32) {
 	}
 }
 
-// Bytes is their size in memory.
+// Bytes is the size of a in memory.
 func (a *Atomics) Bytes() uint64 {
 	n := uint64(cap(a.marks)) * 8
 	for x := range maps.Values(a.of) {

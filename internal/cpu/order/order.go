@@ -4,8 +4,8 @@ package order
 
 import "fencepost.dev/fencepost/internal/cpu"
 
-// Epoch is a thread and a time on its clock. Of two epochs of one thread the later is the larger number. So a clock is
-// a list of epochs and a comparison with it is one comparison. 0 is the epoch before everything.
+// Epoch is a thread and a time on its clock. Of two epochs of one thread, the later is the larger number. So a clock is
+// a list of epochs, and one comparison of numbers tests whether it contains an epoch. 0 is before all epochs.
 type Epoch uint64
 
 const threadBits = 12 // cpu.MaxThreads
@@ -19,7 +19,8 @@ func (e Epoch) Thread() uint16 { return uint16(e) & (cpu.MaxThreads - 1) }
 // Next is the next epoch of the same thread.
 func (e Epoch) Next() Epoch { return e + 1<<threadBits }
 
-// Clock holds, for each thread, the last epoch that is ordered before; 0 and missing ones are before everything.
+// Clock holds, for each thread, the last epoch that is ordered before the owner of the clock. An entry that is 0 or
+// missing is before all epochs.
 type Clock []Epoch
 
 // Of returns the epoch of a thread.
@@ -30,7 +31,7 @@ func (c Clock) Of(thread uint16) Epoch {
 	return 0
 }
 
-// Has reports whether an epoch is ordered before.
+// Has reports whether an epoch is ordered before the owner of the clock.
 func (c Clock) Has(e Epoch) bool {
 	t := int(e & (cpu.MaxThreads - 1))
 	if t < len(c) {
@@ -72,14 +73,15 @@ func (c Clock) Bytes() uint64 { return uint64(cap(c)) * 8 }
 // object is the clock of a lock, an atomic variable or a barrier.
 type object struct {
 	clock Clock
-	// last is the epoch at whose end the clock is the thread's state: a thread that knows last knows the clock. It is 0
-	// if there is no such epoch.
+	// last is an epoch such that the clock is the state of the epoch's thread at the end of the epoch. A thread that
+	// has last in its clock has all of the clock. last is 0 if there is no such epoch.
 	last    Epoch
 	shared  Clock // of a read-write lock: the join of its readers' releases
 	barrier *barrier
 }
 
-// barrier is a barrier with its crossings: a thread may enter the next one before others have left this one.
+// barrier is a barrier with its crossings. A thread may enter the next crossing before other threads have left this
+// one.
 type barrier struct {
 	first     int        // number of the first of crossings
 	crossings []crossing // the last one is open
@@ -94,16 +96,16 @@ type crossing struct {
 
 // Order is the state of all threads and objects.
 type Order struct {
-	// Joined, if not nil, is called with what a thread is about to learn from others. It is not called for what an
-	// Acquire learns from the last Release.
+	// Joined, if not nil, is called with each clock that a thread is about to join. It is not called for the clock that
+	// an Acquire gets from the last Release.
 	Joined  func(thread uint16, c Clock)
 	threads []Clock
 	objects []object
 	fences  []fences // by thread; shorter than threads if none were needed
 }
 
-// fences are the clocks of a thread's fences: what precedes its last release fence, and what its relaxed reads would
-// have learned if they had been acquires.
+// fences are the clocks of a thread's fences. released is what precedes its last release fence. read is what its
+// relaxed reads would have joined if they had been acquires.
 type fences struct{ released, read Clock }
 
 func (o *Order) fencesOf(thread uint16) *fences {
@@ -113,7 +115,7 @@ func (o *Order) fencesOf(thread uint16) *fences {
 	return &o.fences[thread]
 }
 
-// Clock is the clock of a thread. It is valid until the next event of any thread.
+// Clock returns the clock of a thread. It is valid until the next event of any thread.
 func (o *Order) Clock(thread uint16) Clock {
 	if int(thread) >= len(o.threads) || o.threads[thread] == nil {
 		o.begin(thread)
@@ -163,7 +165,7 @@ func (o *Order) Step(e *cpu.Event) (ended bool) {
 	case cpu.Fork:
 		child := uint16(e.Object)
 		if int(child) < len(o.threads) && o.threads[child] != nil {
-			o.threads[child].Set(o.threads[child][child].Next()) // the number of a thread that was joined
+			o.threads[child].Set(o.threads[child][child].Next()) // the thread reuses the number of a thread that was joined
 		}
 		o.begin(child)
 		o.join(child, o.threads[e.Thread])
@@ -171,7 +173,7 @@ func (o *Order) Step(e *cpu.Event) (ended bool) {
 	case cpu.Join:
 		o.begin(uint16(e.Object))
 		o.join(e.Thread, o.threads[e.Object])
-		// The figure starts a new epoch of the thread that has ended. This has no effect, because the thread makes no
+		// Figure 3.3 starts a new epoch of the thread that has ended. This has no effect, because that thread makes no
 		// further event.
 		return false
 	case cpu.BarrierEnter:

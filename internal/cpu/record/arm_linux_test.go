@@ -10,9 +10,9 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestARM judges C programs of corpus/cpu that are compiled for ARM, whose recorder is that of ARM too. It needs
-// aarch64-linux-gnu-gcc and qemu-aarch64 (Debian's gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user), which executes
-// them on the processor that there is: what the memory model of ARM alone allows does not happen.
+// TestARM judges C programs of corpus/cpu that are compiled for ARM, together with the recorder. It needs
+// aarch64-linux-gnu-gcc and qemu-aarch64 (Debian's gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user). The
+// emulator runs on the processor of this machine, so executions that only the memory model of ARM allows do not occur.
 func TestARM(t *testing.T) {
 	cc, err1 := exec.LookPath("aarch64-linux-gnu-gcc")
 	qemu, err2 := exec.LookPath("qemu-aarch64")

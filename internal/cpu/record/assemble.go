@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// assembler makes events out of records.
+// assembler turns records into events.
 type assembler struct {
 	sink     func([]cpu.Event)
 	out      []cpu.Event
@@ -18,7 +18,7 @@ type assembler struct {
 	syncs    map[syncKey]uint32
 	locks    []lockState // by number in events
 	problems []string    // descriptions of what was not recorded
-	tasks    int         // number of thread numbers that tasks have
+	tasks    int         // how many thread numbers are used by tasks
 	count    uint64
 	blocks   map[uint64]block // of the heap, by address
 	recycled uint16           // number of the thread that was recycled last
@@ -32,7 +32,7 @@ type thread struct {
 	id    uint16
 	calls callStack
 	holds []uint32
-	// spare are threads that this one has joined and whose numbers the threads that it creates may reuse.
+	// spare are the threads that this one has joined, whose numbers it may give to threads that it creates.
 	spare []*thread
 	// stackFrom and stackTo bound its stack.
 	stackFrom, stackTo uint64
@@ -40,15 +40,15 @@ type thread struct {
 	ended              bool
 	recycled           bool   // another thread has its number, although it was not joined
 	number             uint32 // of the recorder
-	// task says that it is an explicit task of OpenMP, which any thread may execute.
+	// task is set if the thread is an explicit task of OpenMP, which any thread may execute.
 	task, begun bool
-	loop        bool // it makes no events itself: the tasks of a loop continue from it
-	// tasks are those that it has made and not joined, taken those of tasks that it has joined.
+	loop        bool // it makes no events itself; the tasks of a loop continue from it
+	// tasks are the tasks that it has made and not joined. taken are the tasks of tasks that it has joined.
 	tasks, taken []*thread
-	locals       []span // memory that is private to it, whichever task uses it
+	locals       []span // memory that is private to the thread, whichever task uses it
 }
 
-// span is memory from one address to another.
+// span is the memory from one address to another.
 type span struct{ from, to uint64 }
 
 type syncKey struct {
@@ -61,17 +61,17 @@ type lockState struct {
 	depth  int
 }
 
-// block is an allocation.
+// block is an allocation of the heap.
 type block struct {
 	size     uint64
 	location uint32
 	freed    bool
 }
 
-// mostFreed is the number of bytes of a freed block that count as written whether or not they were accessed before.
+// mostFreed is how many bytes of a freed block count as written even if they were never accessed.
 const mostFreed = 1 << 10
 
-// mostBlocks is the number of allocations that are remembered, for their names.
+// mostBlocks is the maximum number of allocations that are kept, to name them in findings.
 const mostBlocks = 1 << 20
 
 func newAssembler(sink func([]cpu.Event)) *assembler {
@@ -96,8 +96,8 @@ func (a *assembler) emit(op cpu.Op, t *thread, object, location uint32) {
 	}
 }
 
-// again makes the event of an access, if its place in the code is known and its bytes are one variable, the common
-// case. It has the effect of process.access but is faster.
+// again makes the event of an access in the common case: its place in the code is known, and its bytes are one
+// variable. It has the same effect as process.access but is faster.
 func (a *assembler) again(t *thread, kind uint8, first, pc uint64) bool {
 	r := t.calls.place(pc)
 	if r.pc != pc || r.stack != t.calls.stack || r.location == 0 || int(r.location) >= len(a.numbers) || t.unknown {
@@ -146,7 +146,7 @@ func (a *assembler) flush() {
 	}
 }
 
-// problem records, once, that something was not recorded.
+// problem records once that something was not recorded.
 func (a *assembler) problem(format string, args ...any) {
 	if s := fmt.Sprintf(format, args...); !slices.Contains(a.problems, s) {
 		a.problems = append(a.problems, s)
@@ -168,13 +168,13 @@ func (a *assembler) thread(number uint32) *thread {
 	return t
 }
 
-// fork makes the thread that t creates.
+// fork begins the life of a thread that t creates.
 func (a *assembler) fork(t *thread, number, location uint32) {
 	if a.threads[number] != nil {
 		return
 	}
 	for n := len(t.spare); n > 0 && a.ids[t.spare[n-1].id] != t.spare[n-1]; n-- {
-		t.spare = t.spare[:n-1] // recycled meanwhile
+		t.spare = t.spare[:n-1] // it was recycled after t joined it
 	}
 	if len(t.spare) == 0 && len(a.ids) == cpu.MaxThreads {
 		a.recycle(t)
@@ -204,13 +204,13 @@ func (a *assembler) join(t *thread, number, location uint32) {
 	t.taken = append(append(t.taken, child.tasks...), child.taken...)
 }
 
-// ofRecycled is the namespace of the object by which a thread that joins another is ordered after those that have
-// recycled it.
+// ofRecycled is the namespace of one object for all recycled threads. A thread that joins a recycled thread is ordered
+// after the threads that have reused numbers.
 const ofRecycled = 255
 
-// recycle makes t join a thread that has ended and that nobody has joined, or another one, to reuse its number when
-// there are no more numbers. So all operations of threads stay known, at the price that t and the threads that it
-// creates count as ordered after that thread.
+// recycle lets t reuse the number of a thread that has ended, when there are no more numbers. It makes t join that
+// thread, whether or not another thread has joined it. So the operations of all threads stay known, but t and the
+// threads that it creates count as ordered after that thread.
 func (a *assembler) recycle(t *thread) {
 	for range cpu.MaxThreads {
 		a.recycled = (a.recycled + 1) % cpu.MaxThreads
@@ -253,7 +253,7 @@ func (a *assembler) sync(address uint64, class uint8) uint32 {
 	return id
 }
 
-// lock acquires a lock, exclusively or shared. A holder that was not seen to release it is assumed to have done so.
+// lock acquires a lock, exclusively or shared. If the recorder missed the release by the last holder, lock adds it.
 func (a *assembler) lock(t *thread, lock uint32, op cpu.Op, location uint32) {
 	s := &a.locks[lock]
 	if s.holder == t && op == cpu.Acquire {
@@ -296,7 +296,7 @@ func (a *assembler) unlockRW(t *thread, lock, location uint32) {
 	}
 }
 
-// Memory orders, as numbered by the compiler.
+// Memory orders, as the compiler numbers them.
 const (
 	relaxed = iota
 	consume
@@ -308,7 +308,7 @@ const (
 
 const atomicReads, atomicWrites = 1, 2
 
-// atomic is an atomic operation: an access, and its ordering.
+// atomic makes the events of an atomic operation: an access, and its ordering.
 func (a *assembler) atomic(t *thread, address, size, number uint64, location uint32) {
 	does, order := number&3, number>>2&7
 	op := cpu.ReadAtomic
@@ -353,22 +353,22 @@ func (a *assembler) fence(t *thread, order uint64, location uint32) {
 }
 
 func (a *assembler) allocate(t *thread, address, size uint64, location uint32) {
-	a.memory.forget(t, address, (size+7)&^7) // nobody else has the rest of the last word
+	a.memory.forget(t, address, (size+7)&^7) // no other block uses the rest of the last word
 	if len(a.blocks) >= mostBlocks {
 		clear(a.blocks)
 	}
 	a.blocks[address] = block{size: size, location: location}
 }
 
-// released frees memory, which is a write of everything that was accessed.
+// released frees memory. If write is set, this counts as a write of all bytes that were accessed.
 func (a *assembler) released(t *thread, address, size uint64, write bool, location uint32) {
 	b, known := a.blocks[address]
 	if known {
 		size = b.size
 	}
 	if write {
-		// Memory that was not accessed so far may be accessed after this. Of large blocks only the beginning is
-		// written.
+		// Memory that was not accessed before may be accessed after the free. Of a large block, only the beginning
+		// counts as written.
 		begin := min(size, mostFreed)
 		a.memory.access(t, address, begin, cpu.Write, location)
 		a.memory.overwrite(t, address+begin, size-begin, location)
@@ -379,11 +379,11 @@ func (a *assembler) released(t *thread, address, size uint64, write bool, locati
 	}
 }
 
-// mostTasks is the number of tasks, not yet joined, that are distinguished from the threads that execute them.
+// mostTasks is the maximum number of unjoined tasks that are distinguished from the threads that execute them.
 const mostTasks = 256
 
-// makeTask makes a task that continues from t. Beyond mostTasks it counts as part of the thread that executes it. The
-// tasks of a loop continue from one that makes no events itself.
+// makeTask begins the life of a task that continues from t. If there are mostTasks already, the task counts as part of
+// the thread that executes it. The tasks of a loop continue from a task that makes no events itself.
 func (a *assembler) makeTask(t *thread, number uint32, loop bool, location uint32) {
 	if len(t.spare) == 0 {
 		if a.tasks == mostTasks {
@@ -407,7 +407,7 @@ func (a *assembler) tasksEnded(t *thread, all bool, location uint32) {
 	}
 }
 
-// joinTasks joins those of some tasks that have ended, and returns the others: they never begin, or are not waited for.
+// joinTasks joins those of tasks that have ended, and returns the others: they never begin, or nobody waits for them.
 func (a *assembler) joinTasks(t *thread, tasks []*thread, location uint32) (left []*thread) {
 	for _, child := range tasks {
 		if child.loop {
@@ -423,7 +423,7 @@ func (a *assembler) joinTasks(t *thread, tasks []*thread, location uint32) (left
 	return left
 }
 
-// taskJoined records that a task has ended before the next operation of t, and so have those that continue from it.
+// taskJoined records that a task, and the tasks that continue from it, ended before the next operation of t.
 func (a *assembler) taskJoined(t *thread, number, location uint32) {
 	if child := a.threads[number]; child != nil {
 		a.joinTasks(t, []*thread{child}, location)

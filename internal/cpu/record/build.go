@@ -19,7 +19,7 @@ import (
 //go:embed src
 var sources embed.FS
 
-// Marker is a symbol of every program that was linked with the recorder.
+// Marker is a symbol that every program linked with the recorder has.
 const Marker = "fencepost_recorder"
 
 // flags compile the recorder. Its functions replace those of the C library with the same names, so the compiler must
@@ -29,7 +29,7 @@ var flags = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden",
 // Names of files in the folder of Build.
 const (
 	objectFile  = "recorder.o"
-	listFile    = "recorder.list" // symbols of it that libraries of the program must find
+	listFile    = "recorder.list" // the recorder's symbols that libraries of the program must find
 	gccFolder   = "gcc"           // precedes GCC's own runtime library
 	builtinFile = "fencepost_builtin.h"
 )
@@ -130,7 +130,7 @@ func exported(object string) ([]byte, error) {
 }
 
 // Instrumented reports whether an executable was linked with the recorder (ours) or with ThreadSanitizer's runtime
-// (theirs), and for a recorder whether this program can read it.
+// (theirs). readable reports whether this version can read what the recorder writes.
 func Instrumented(name string) (ours, theirs, readable bool) {
 	f, err := elf.Open(name)
 	if err != nil {
@@ -147,7 +147,7 @@ func Instrumented(name string) (ours, theirs, readable bool) {
 	return ours, theirs && !ours, readable
 }
 
-// number is the value of a constant of 4 bytes; 0 if there is none.
+// number returns the value of a constant of 4 bytes, or 0 if there is none.
 func number(f *elf.File, s elf.Symbol) uint32 {
 	if int(s.Section) >= len(f.Sections) {
 		return 0

@@ -1,6 +1,7 @@
 package record
 
-// calls are the call stacks of accesses, as a tree: a node is a call, and its number identifies the stack.
+// calls are the call stacks of accesses, as a tree. A node is a call, and its number identifies the stack that ends
+// with it.
 type calls struct {
 	nodes     []node
 	below     map[edge]uint32
@@ -22,7 +23,7 @@ func (e edge) hash() uint64 { return e.pc ^ e.pc>>6 ^ uint64(e.stack)*0x9E3779B9
 
 type node struct {
 	caller uint32 // the stack without the innermost call
-	pc     uint64 // behind that call
+	pc     uint64 // return address of that call
 	last   edge   // the most recent call under this stack
 }
 
@@ -52,7 +53,7 @@ const (
 	mostDepth  = 64
 )
 
-// enter is a call. If there are too many stacks, or one gets too deep, its calls are only counted.
+// enter adds a call to the stack. If there are too many stacks, or the stack is too deep, it only counts the call.
 func (c *calls) enter(s *callStack, pc uint64) {
 	if s.depth > 0 {
 		s.depth++
@@ -98,7 +99,7 @@ func (c *calls) exit(s *callStack) {
 	}
 }
 
-// location numbers a place in the code under the present stack, from 1.
+// location returns the number of a place in the code under the current stack. Numbers begin at 1.
 func (c *calls) location(s *callStack, pc uint64) uint32 {
 	if pc == 0 {
 		return 0

@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// Compiler is a compiler of C, C++ or Fortran, called so that its programs are recorded.
+// Compiler is a compiler of C, C++ or Fortran. It compiles programs so that they are recorded.
 type Compiler struct {
 	Path    string
 	Clang   bool
-	Fortran bool // of GCC
+	Fortran bool // gfortran
 	// Recorder returns the folder of the recorder, which is built on first use.
 	Recorder func() (string, error)
 }
 
-// UsageError says why the arguments cannot make a recorded program.
+// UsageError is the reason why the arguments cannot make a recorded program.
 type UsageError struct{ Msg string }
 
 func (e *UsageError) Error() string { return e.Msg }
@@ -34,25 +34,29 @@ func IsClang(ctx context.Context, path string) bool {
 }
 
 // gccFlags are for GCC, which instruments late. Earlier optimisations would move accesses out of loops, merge them,
-// give them other lines, or read two fields where the program reads one; a later one merges calls. GCC also warns of
-// fences, which are in fact recorded.
+// give them other lines, or read two fields where the program reads one. A later optimisation would merge calls.
+// -Wno-tsan suppresses a warning that fences are not supported, which is untrue for the recorder.
 var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-store-merging", "-fno-tree-vectorize",
 	"-fno-tree-loop-distribute-patterns", "-fno-tree-sink", "-fno-crossjumping", "-fno-hoist-adjacent-loads"}
 
-// gccCalls keep GCC from expanding functions that are recorded. Its Fortran compiler does not know these flags, and
+// gccCalls keep GCC from expanding functions that are recorded. GCC's Fortran compiler does not accept these flags, and
 // expands copies of small arrays.
 var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-mempcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp", "-fno-builtin-memchr", "-fno-builtin-bzero",
 	"-fno-builtin-strlen", "-fno-builtin-strnlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-stpcpy", "-fno-builtin-strcat", "-fno-builtin-strncat",
 	"-fno-builtin-strcmp", "-fno-builtin-strncmp", "-fno-builtin-strcasecmp", "-fno-builtin-strncasecmp", "-fno-builtin-strchr", "-fno-builtin-strrchr",
 	"-fno-builtin-strstr", "-fno-builtin-strpbrk", "-fno-builtin-strspn", "-fno-builtin-strcspn", "-fno-builtin-strdup", "-fno-builtin-strndup", "-fno-builtin-sprintf", "-fno-builtin-snprintf", "-fno-builtin-fputs"}
 
-// clangFlags keep clang from moving stores behind loops; from merging accesses of several places, which then have no
-// place; and from using vectors of more than 16 bytes, which it does not instrument. Loops that request a length, such
-// as simd loops of OpenMP, use the processor's length if the length is taken for that of vectors of no fixed size, and
-// of AVX the shortest form is requested. Clang would also compile "c ? x : y" of variables to a read of both. Functions
-// for a fuzzer keep such branches, so they are compiled as such; their counters are not needed here. Versions before 21
-// assume that elements of a local array are private to the thread although another thread has the address of the first
-// one, unless their escape analysis gives up.
+// clangFlags keep clang from optimisations that hide accesses or their places:
+//
+//   - moving stores out of loops;
+//   - merging accesses of several places, which then have no place;
+//   - using vectors of more than 16 bytes, which clang does not instrument. A loop that requests a vector length, as
+//     simd loops of OpenMP do, uses the processor's length if the forced length counts as one of scalable vectors. For
+//     AVX the shortest form is requested;
+//   - compiling "c ? x : y" to a read of both variables. Functions compiled for a fuzzer keep such branches, so all are
+//     compiled as such. The fuzzer's counters are not needed here;
+//   - assuming, before version 21, that elements of a local array are private to the thread although another thread has
+//     the address of the first one. A limit of 0 makes their escape analysis give up.
 var clangFlags = []string{"-mllvm", "-disable-licm-promotion", "-mllvm", "-sink-common-insts=false", "-mllvm", "-simplifycfg-hoist-common=false",
 	"-mllvm", "-simplifycfg-merge-cond-stores=false", "-mllvm", "-enable-tail-merge=false", "-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1", "-mllvm", "-vectorize-slp=false", "-mllvm", "-scalable-vectorization=on", "-mllvm", "-capture-tracking-max-uses-to-explore=0",
 	"-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth"}
@@ -69,7 +73,7 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	}
 	out := []string{"-g", "-fsanitize=thread"}
 	if c.Clang {
-		if compilesSource(args) { // it warns of such flags if they have no effect
+		if compilesSource(args) { // clang warns of such flags if it compiles nothing
 			out = append(out, clangFlags...)
 			if runtime.GOARCH == "amd64" {
 				out = append(out, "-mprefer-vector-width=128")
@@ -78,14 +82,14 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	} else {
 		out = append(out, gccFlags...)
 		if !c.Fortran {
-			out = append(append(out, gccCalls...), "-isystem", filepath.Join(dir, "src", "gcc"), "-include", builtinFile) // as a system header, which -MM leaves out
+			out = append(append(out, gccCalls...), "-isystem", filepath.Join(dir, "src", "gcc"), "-include", builtinFile) // a system header, which -MM omits
 		} else if runtime.GOARCH == "amd64" {
 			out = append(out, "-mstringop-strategy=libcall")
 		}
 	}
 	out = append(out, args...)
 	if !c.Clang {
-		out = append(out, "-U_FORTIFY_SOURCE") // it turns copies into builtins, which are expanded without a record
+		out = append(out, "-U_FORTIFY_SOURCE") // fortification turns copies into builtins, which are expanded without a record
 	}
 	if what == compiles {
 		return out, nil
@@ -95,8 +99,8 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 			return nil, &UsageError{a + ": the recorder replaces functions of the C library, which is not possible in a static program; leave the flag out"}
 		}
 	}
-	// The recorder also replaces functions of this library: a static copy in the program would take precedence, or lack
-	// them.
+	// The recorder replaces functions of libstdc++ too. With a static copy of the library, the program's own functions
+	// would take precedence, or be missing.
 	out = slices.DeleteFunc(out, func(a string) bool { return a == "-static-libstdc++" })
 	if c.Clang {
 		out = append(out, "-fno-sanitize-link-runtime")
@@ -105,13 +109,13 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 		out = append([]string{"-B" + gcc, "-L" + gcc}, out...)
 	}
 	if what == linksLibrary {
-		return out, nil // the program that loads it has the recorder
+		return out, nil // the program that loads the library has the recorder
 	}
-	// The language of preceding files would also apply to the object.
+	// Otherwise -x, if it was given, would also apply to the object.
 	return append(out, "-x", "none", filepath.Join(dir, objectFile), "-Wl,--dynamic-list="+filepath.Join(dir, listFile), "-lpthread", "-ldl"), nil
 }
 
-// The results of a call with given arguments.
+// The kinds of calls of a compiler.
 const (
 	asks = iota // nothing
 	compiles
@@ -133,10 +137,10 @@ func classify(args []string) int {
 		case slices.Contains(valued, a):
 			files, headers = files || a == "-l", headers && a != "-l"
 			if i++; a == "-x" && i < len(args) && strings.HasSuffix(args[i], "-header") {
-				what = compiles // precompiled, for others that include it
+				what = compiles // a precompiled header
 			}
 		case !strings.HasPrefix(a, "-") || a == "-" || strings.HasPrefix(a, "-l"):
-			files = true // including response files
+			files = true // a response file may name files
 			headers = headers && slices.Contains(headerEndings, filepath.Ext(a))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// TestArguments wants the recorder where a program is linked, and nowhere else.
+// TestArguments checks that the recorder is linked into programs, and only into programs.
 func TestArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"a.c":                    "instrumented linked",
@@ -62,7 +62,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestCompilesSource wants objects told from what is translated: clang warns of flags that a link has no use for.
+// TestCompilesSource checks that objects are distinguished from sources: clang warns of flags that a link does not use.
 func TestCompilesSource(t *testing.T) {
 	for args, want := range map[string]bool{"a.c": true, "-c x/a.cpp -o a.o": true, "a.o b.c": true, "-x c++ a": true, "-": true,
 		"a.o -o a": false, "a.o -o a.c": false, "-c a.s": false, "liba.a -lm": false} {
@@ -72,7 +72,7 @@ func TestCompilesSource(t *testing.T) {
 	}
 }
 
-// TestMemory wants bytes told apart: which variables an access is of, which ones become parts, and which are forgotten.
+// TestMemory checks which variables an access touches, which become parts, and which are forgotten.
 func TestMemory(t *testing.T) {
 	var got []string
 	a := newAssembler(func(events []cpu.Event) {

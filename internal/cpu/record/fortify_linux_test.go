@@ -8,8 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
-// TestFortified: copies of a known size are recorded though the flags of a distribution ask for checks of sizes.
-// Clang 15 calls functions of the recorder for copies.
+// TestFortified checks that copies of a known size are recorded even if the default flags of a distribution request
+// checks of sizes. Clang 15 calls the recorder's functions for copies.
 func TestFortified(t *testing.T) {
 	const source = `
 #include <pthread.h>

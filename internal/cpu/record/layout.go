@@ -4,7 +4,7 @@
 // into the order in which it took effect, and makes cpu.Events.
 package record
 
-// The layout of the shared memory: see src/layout.h, with which a test compares it.
+// The layout of the shared memory. A test compares it with src/layout.h.
 const (
 	version     = 4
 	fileHead    = 4096

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// memory maps bytes to variables. A variable is the bytes that one access touched within a word of 8 bytes. If another
-// access touches a part of it, the rest becomes a variable of its own with the history of both.
+// memory maps bytes to variables. A variable is the bytes within a word of 8 bytes that one access touched. If a later
+// access touches only a part of them, the variable is split: both parts have the history of the whole.
 type memory struct {
 	to    *assembler
 	pages map[uint64]*page
@@ -15,11 +15,11 @@ type memory struct {
 		number uint64
 		page   *page
 	}
-	parts     [][8]uint32 // of words that are divided: the variable of each byte, plus one; 0 is none
+	parts     [][8]uint32 // of divided words: the variable of each byte, plus one; 0 for none
 	spareRows []uint32
 	count     uint32   // number of variables
 	spare     []uint32 // numbers of variables whose memory has been reused
-	forgotten []uint32 // likewise, but their events may not have been taken yet, which need their addresses
+	forgotten []uint32 // likewise, but the receiver may still need their addresses for events it has not taken
 	address   []uint64 // by variable: its start
 }
 
@@ -29,13 +29,13 @@ const (
 	divided  = 1 << 31
 )
 
-// page is the words of a page.
+// page holds the words of a page.
 type page struct {
-	word   [words]uint32 // the variable, plus one, or the marked number of parts; 0 for none
+	word   [words]uint32 // of an undivided word: its variable, plus one; of a divided word: its number in parts, marked; 0 for none
 	extent [words]uint8  // of an undivided word: first byte and number of bytes
 }
 
-// page returns a page; nil if it was not accessed and make is false.
+// page returns a page, or nil if the page was not accessed and make is false.
 func (m *memory) page(number uint64, make bool) *page {
 	c := &m.cache[number%uint64(len(m.cache))]
 	if c.page != nil && c.number == number {
@@ -53,7 +53,7 @@ func (m *memory) page(number uint64, make bool) *page {
 	return p
 }
 
-// access is an access to size bytes.
+// access handles an access to size bytes.
 func (m *memory) access(t *thread, address, size uint64, op cpu.Op, location uint32) {
 	for size > 0 {
 		off := address & 7
@@ -77,7 +77,7 @@ func (m *memory) access(t *thread, address, size uint64, op cpu.Op, location uin
 	}
 }
 
-// whole returns the variable that these bytes are exactly, if they are one and its page is cached.
+// whole returns the variable that consists of exactly these bytes, if there is one and its page is cached.
 func (m *memory) whole(address, size uint64) (variable uint32, ok bool) {
 	c := &m.cache[address>>pageBits%uint64(len(m.cache))]
 	p, off := c.page, address&7
@@ -114,7 +114,7 @@ func (m *memory) variable(address uint64) uint32 {
 	return m.count - 1
 }
 
-// row returns the variables of the bytes of a word.
+// row returns the variables of the bytes of a word. It divides the word if necessary.
 func (m *memory) row(p *page, w uint64) *[8]uint32 {
 	v := p.word[w]
 	if v&divided != 0 {
@@ -142,7 +142,7 @@ func (m *memory) row(p *page, w uint64) *[8]uint32 {
 	return row
 }
 
-// divide is an access to bytes from..to of a word that are not exactly one variable.
+// divide handles an access to bytes from..to of a word if they are not exactly one variable.
 func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op cpu.Op, location uint32) {
 	row := m.row(p, w)
 	if to-from == 1 && row[from] == 0 {
@@ -152,7 +152,7 @@ func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op 
 		return
 	}
 	if v := row[from]; v != 0 && row[to-1] == v && (from == 0 || row[from-1] != v) && (to == 8 || row[to] != v) {
-		m.to.emit(op, t, v-1, location) // exactly one variable
+		m.to.emit(op, t, v-1, location) // the bytes are exactly one variable
 		return
 	}
 	for i := from; i < to; {
@@ -189,7 +189,7 @@ func (m *memory) cut(t *thread, row *[8]uint32, address uint64, v uint32, from, 
 	}
 }
 
-// words calls each for the accessed words in a range of memory.
+// words calls each for every accessed word of a range of memory.
 func (m *memory) words(address, size uint64, each func(p *page, w uint64)) {
 	end := address + size
 	for at := (address + 7) &^ 7; at+8 <= end; {
@@ -206,7 +206,7 @@ func (m *memory) words(address, size uint64, each func(p *page, w uint64)) {
 	}
 }
 
-// variables calls each for the variables of a word.
+// variables calls each for every variable of a word.
 func (m *memory) variables(p *page, w uint64, each func(v uint32)) {
 	if v := p.word[w]; v&divided == 0 {
 		each(v - 1)
@@ -228,7 +228,7 @@ func (m *memory) overwrite(t *thread, address, size uint64, location uint32) {
 	})
 }
 
-// forget ends the history of a range whose memory is reused.
+// forget ends the history of a range of memory that is reused.
 func (m *memory) forget(t *thread, address, size uint64) {
 	m.words(address, size, func(p *page, w uint64) {
 		m.variables(p, w, func(v uint32) {

@@ -12,13 +12,13 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Names resolve the numbers in a process's events. They may be used by the receiver of the events, or when the run is
-// over.
+// Names resolve the numbers in the events of a process. The receiver of the events may use them, and after the run
+// anybody may.
 type Names struct {
 	process *process
 	images  map[string]*elfline.Image
 	frames  map[uint64][]event.Frame // by code address
-	list    []module                 // saved at the end of the process, when its memory may disappear
+	list    []module                 // saved when the process ends, because its memory may then disappear
 	pid     int32
 }
 
@@ -28,7 +28,7 @@ type module struct {
 	path           string
 }
 
-// keep saves the needed data from the shared memory.
+// keep copies the needed data from the shared memory.
 func (n *Names) keep() {
 	n.pid = int32(*n.process.half(headPid))
 	n.list = n.modules()
@@ -62,7 +62,7 @@ func (n *Names) image(path string) *elfline.Image {
 	return im
 }
 
-// Thread names a thread, or a task of OpenMP.
+// Thread returns the name of a thread or of a task of OpenMP.
 func (n *Names) Thread(id uint16) string {
 	if ids := n.process.asm.ids; int(id) < len(ids) && ids[id].task {
 		return cpu.TaskName(id)
@@ -70,7 +70,7 @@ func (n *Names) Thread(id uint16) string {
 	return fmt.Sprintf("T%d", id)
 }
 
-// Frames is the call stack of a location, innermost first, up to main.
+// Frames returns the call stack of a location, innermost first, up to main.
 func (n *Names) Frames(location uint32, _ int) (all []event.Frame) {
 	if location == 0 || int(location) > len(n.process.asm.located) {
 		return nil
@@ -78,7 +78,7 @@ func (n *Names) Frames(location uint32, _ int) (all []event.Frame) {
 	return n.stack(n.process.asm.located[location-1])
 }
 
-// stack is the call stack of a location of the recorder.
+// stack returns the call stack of one of the recorder's locations.
 func (n *Names) stack(location uint32) (all []event.Frame) {
 	for _, pc := range n.process.asm.calls.frames(location) {
 		for _, f := range n.at(pc - 1) {
@@ -116,13 +116,13 @@ func (n *Names) at(pc uint64) []event.Frame {
 	return frames
 }
 
-// Threads is the number of threads and tasks that have a name.
+// Threads returns the number of threads and tasks that have a name.
 func (n *Names) Threads() int { return len(n.process.asm.ids) }
 
-// Variables is the number of variables.
+// Variables returns the number of variables.
 func (n *Names) Variables() int { return int(n.process.asm.memory.count) }
 
-// Global is the variable of the program that contains a variable of the events; the zero Object if there is none.
+// Global returns the program's variable that contains a variable of the events, or the zero Object if there is none.
 func (n *Names) Global(variable uint32) report.Object {
 	address := n.process.asm.memory.address[variable]
 	for _, m := range n.modules() {
@@ -136,7 +136,7 @@ func (n *Names) Global(variable uint32) report.Object {
 	return report.Object{}
 }
 
-// inModule returns the debugger's name of a variable of a Fortran module.
+// inModule returns the name that a debugger gives a variable of a Fortran module.
 func inModule(symbol string) string {
 	if rest, ok := strings.CutPrefix(symbol, "__"); ok {
 		if module, name, ok := strings.Cut(rest, "_MOD_"); ok {
@@ -180,5 +180,5 @@ func (n *Names) block(b block) string {
 	return s
 }
 
-// Locations is the number of locations.
+// Locations returns the number of locations.
 func (n *Names) Locations() int { return len(n.process.asm.located) }

@@ -14,8 +14,8 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
-// The programs below are parts of OpenMP that one of the two compilers once judged wrong. Each is judged several times, as the order of
-// tasks is another one each time.
+// The programs below use parts of OpenMP for which verdicts with one of the two compilers were once wrong. Each program
+// is judged several times, because the order of tasks varies.
 const inTeam = `
 #include <omp.h>
 #include <time.h>
@@ -36,7 +36,8 @@ int main(void) {
 	{
 `
 
-// Teams of two threads, the first of which has ended, and libomp's first thread with it, before the second begins its team.
+// There are two teams of two threads. The first team, and libomp's first thread with it, has ended before the second
+// begins.
 const twoTeams = `
 #include <pthread.h>
 #include <semaphore.h>
@@ -334,7 +335,7 @@ func TestOpenMP(t *testing.T) {
 	}
 }
 
-// TestLongVectors judges a loop that asks for longer vectors than a compiler instruments.
+// TestLongVectors judges a loop that requests longer vectors than a compiler instruments.
 func TestLongVectors(t *testing.T) {
 	const text = `
 double v[300];
@@ -362,7 +363,8 @@ int main(void) {
 	}
 }
 
-// TestFirstThreadEnds judges what other threads do after the first one has ended, and takes a signal that a thread waits for as a message.
+// TestFirstThreadEnds judges accesses of other threads after the first thread has ended. A signal that a thread waits
+// for orders its sender before the thread.
 func TestFirstThreadEnds(t *testing.T) {
 	const text = `
 #include <pthread.h>
@@ -398,7 +400,7 @@ int main(void) {
 	}
 }
 
-// TestFortran judges a program of gfortran, which calls the library of GCC's OpenMP.
+// TestFortran judges a program compiled by gfortran, which calls libgomp.
 func TestFortran(t *testing.T) {
 	path, err := exec.LookPath("gfortran")
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
-// TestPlaces wants each access at its own line, and none that the program does not make: what compilers merge, move or make of vectors.
+// TestPlaces checks that each access has its own line, and that there are no accesses that the program does not make,
+// although compilers merge, move and vectorise accesses.
 func TestPlaces(t *testing.T) {
 	const text = `
 #include <pthread.h>

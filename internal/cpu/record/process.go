@@ -13,9 +13,9 @@ type process struct {
 	mem     []byte // its region
 	asm     *assembler
 	cursors [slotCount]cursor
-	slots   int             // those from here on have not been in use
+	slots   int             // slots from this one on have not been used
 	next    uint64          // the next ticket
-	waiting [1 << 12]uint16 // by ticket: the slot that has it, plus one, if its turn has not come
+	waiting [1 << 12]uint16 // by ticket: the slot that has the ticket, plus one, if its turn has not come
 }
 
 // cursor is the reading position of a slot.
@@ -23,7 +23,7 @@ type cursor struct {
 	tail   uint64
 	thread *thread // the acting thread: own, or a task of OpenMP that it executes
 	own    *thread
-	number uint32 // of own, before it begins
+	number uint32 // number of own, before own begins
 }
 
 func newProcess(mem []byte, sink func([]cpu.Event)) *process {
@@ -33,7 +33,7 @@ func newProcess(mem []byte, sink func([]cpu.Event)) *process {
 func (p *process) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&p.mem[at])) }
 func (p *process) half(at int) *uint32 { return (*uint32)(unsafe.Pointer(&p.mem[at])) }
 
-// drain reads everything that can be read, and reports whether there was something.
+// drain reads all available records, and reports whether there were any.
 func (p *process) drain() (some bool) {
 	for {
 		for p.slots < slotCount && atomic.LoadUint32(p.half(slotsAt+p.slots*slotBytes+slotState)) != slotFree {
@@ -54,7 +54,7 @@ func (p *process) drain() (some bool) {
 	}
 }
 
-// slot reads a slot until its thread has to wait for its turn, and returns the slot whose turn it is, or -1.
+// slot reads a slot until its thread has to wait for its turn. It returns the slot whose turn it is, or -1.
 func (p *process) slot(i int) (turn int, read bool) {
 	at := slotsAt + i*slotBytes
 	state := atomic.LoadUint32(p.half(at + slotState))
@@ -174,7 +174,7 @@ func (c *cursor) local(a uint64) bool {
 	return slices.ContainsFunc(c.own.locals, func(s span) bool { return s.from <= address && address < s.to })
 }
 
-// task makes a thread continue with a task. The stack below frame is free.
+// task makes the thread of a cursor continue with a task. The stack below frame is unused from then on.
 func (p *process) task(c *cursor, frame uint64, number uint32, ended bool) {
 	if c.own == nil || c.own.unknown {
 		return
@@ -196,7 +196,7 @@ func (p *process) task(c *cursor, frame uint64, number uint32, ended bool) {
 }
 
 // skip continues after a thread that was stopped between taking a ticket and writing the record. It reports whether
-// there was one.
+// there was such a thread.
 func (p *process) skip() bool {
 	least, found := uint64(0), false
 	for i := range p.slots {

@@ -21,7 +21,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// recorder builds the recorder with a compiler, or finds it built: in a folder that outlives the tests, so that one build does for all.
+// recorder builds the recorder with a compiler, unless it is built already. Its folder outlives the tests, so one build
+// suffices for all.
 func recorder(cc string) func() (string, error) {
 	return func() (string, error) {
 		cache, err := os.UserCacheDir()
@@ -32,7 +33,7 @@ func recorder(cc string) func() (string, error) {
 	}
 }
 
-// compilers returns the compilers of C and C++ of this machine, by name; the test is skipped if there are none.
+// compilers returns this machine's compilers of C and C++ by name. It skips the test if there are none.
 func compilers(t *testing.T) map[string]func(source string) *Compiler {
 	t.Helper()
 	out := map[string]func(string) *Compiler{}
@@ -56,7 +57,7 @@ func compilers(t *testing.T) map[string]func(source string) *Compiler {
 	return out
 }
 
-// compileProgram builds a program; OpenMP may be missing.
+// compileProgram builds a program. It skips the test if the program needs OpenMP and clang has none.
 func compileProgram(t *testing.T, c *Compiler, source string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
@@ -85,7 +86,7 @@ func compileProgram(t *testing.T, c *Compiler, source string, flags ...string) s
 	return program
 }
 
-// judged runs a program under a detector, and wants its events to be those of a trace.
+// judged runs a program under a detector, and checks that its events form a valid trace.
 func judged(t *testing.T, spec cpu.Spec, program string, args ...string) (*report.Report, Result, string) {
 	t.Helper()
 	var lives []*judge.Live
@@ -116,7 +117,7 @@ func judged(t *testing.T, spec cpu.Spec, program string, args ...string) (*repor
 	return rep, r, out.String()
 }
 
-// written is a trace in the making: of the first events, which are as good as all.
+// written is a trace that is being written. It has only the first events of the program, which suffice.
 type written struct {
 	to     bytes.Buffer
 	trace  *trace.Writer
@@ -135,7 +136,7 @@ func (w *written) add(events []cpu.Event) {
 	w.events = append(w.events, events...)
 }
 
-// check reads the trace.
+// check reads the trace back.
 func (w *written) check(t *testing.T) {
 	t.Helper()
 	if err := w.trace.Close(&trace.Names{}); err != nil {
@@ -161,8 +162,8 @@ func (w *written) check(t *testing.T) {
 
 const wanted = "// want race"
 
-// taken reports whether a test takes program i with a compiler: each of them where tests may take long; otherwise one of four with gcc and
-// one of ten with clang, and where they are to be short one of short with either.
+// taken reports whether a test uses program i with a compiler. In long mode it uses all. Otherwise it uses one of four
+// with gcc and one of ten with clang, and in short mode one of short with both.
 func taken(compiler string, i, short int) bool {
 	plain := 4
 	if compiler == "clang" {
@@ -171,8 +172,8 @@ func taken(compiler string, i, short int) bool {
 	return i%testsize.Of(short, plain, 1) == 0
 }
 
-// TestCorpus judges the programs of corpus/cpu: each finding has an access on a line that wants a race, and each such line is one of
-// a finding.
+// TestCorpus judges the programs of corpus/cpu. Each finding must have an access on a line with "want race", and each
+// such line must be in a finding.
 func TestCorpus(t *testing.T) {
 	for name, c := range compilers(t) {
 		for _, folder := range []string{"race", "norace"} {
@@ -241,7 +242,8 @@ func describe(f report.Finding) string {
 	return s
 }
 
-// TestKernels runs the programs of corpus/cpu/kernels: they have no races, and print what they print without the recorder.
+// TestKernels runs the programs of corpus/cpu/kernels. They have no races, and must print the same as without the
+// recorder.
 func TestKernels(t *testing.T) {
 	sources, _ := filepath.Glob(filepath.Join("..", "..", "..", "corpus", "cpu", "kernels", "*.c"))
 	if len(sources) < 12 {
@@ -275,7 +277,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// closeTo compares numbers that sums in another order may have made.
+// closeTo compares numbers that may be sums in different orders.
 func closeTo(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	if len(x) != len(y) {
@@ -290,7 +292,7 @@ func closeTo(a, b string) bool {
 	return true
 }
 
-// TestProcesses judges what a program forks, what it starts, and what it did before it was killed.
+// TestProcesses judges programs that fork, that start others, and that are killed.
 func TestProcesses(t *testing.T) {
 	const source = `
 #include <pthread.h>

@@ -17,18 +17,18 @@ type Options struct {
 	Args           []string // without the program's name
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Outlives       bool // the program keeps running when this process is killed
-	// Process is called for each process that records, with the names of its events, and returns the receiver of the
-	// events. Each process has a goroutine.
+	Outlives       bool // the program keeps running if this process is killed
+	// Process is called for each process that records, with the names of its events. It returns the receiver of the
+	// events. Each process has its own goroutine.
 	Process func(names *Names) (sink func([]cpu.Event))
 }
 
-// Result is the end of a run.
+// Result describes a run that has ended.
 type Result struct {
 	Exit      int
-	Signal    syscall.Signal // 0 if none ended it
+	Signal    syscall.Signal // the signal that ended the program; 0 for none
 	Processes []Recorded     // in the order in which they began
-	Unseen    int            // number of processes for which there was no room
+	Unseen    int            // number of processes that could not be recorded because there was no room
 	Processor time.Duration  // processor time of the program
 }
 

@@ -20,10 +20,10 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// Supported returns the error of Run on systems on which programs cannot be recorded. On this one they can.
+// Supported returns an error if this system cannot record programs. On Linux it returns nil.
 func Supported() error { return nil }
 
-// linger is the waiting time for processes that outlive the program.
+// linger is how long Run waits for processes that outlive the program.
 const linger = 10 * time.Second
 
 // session is the shared memory of a run.
@@ -34,8 +34,8 @@ type session struct {
 	over chan struct{}   // the program has ended
 }
 
-// Run runs a program that "fencepost cc" built, and passes on its events. When ctx ends the program is killed; its
-// events until then count. It returns an error if the program could not be started.
+// Run runs a program that "fencepost cc" built, and passes on its events. When ctx ends, Run kills the program; the
+// events until then count. Run returns an error if it could not start the program.
 func Run(ctx context.Context, o Options) (Result, error) {
 	s, err := newSession()
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *session) close() {
 	_ = s.file.Close()
 }
 
-// accept reads each process that asks for a region, until the program is over and they have ended.
+// accept reads each process that requests a region, until the program and all these processes have ended.
 func (s *session) accept(begin func(*Names) func([]cpu.Event), stopped chan<- struct{}) {
 	defer close(stopped)
 	for over := false; ; {
@@ -110,17 +110,17 @@ func (s *session) accept(begin func(*Names) func([]cpu.Event), stopped chan<- st
 	}
 }
 
-// read reads the process until it has ended.
+// read reads the records of the process until it has ended.
 func (p *process) read(over <-chan struct{}, names *Names) Recorded {
-	var ended time.Time // when the program had
+	var ended time.Time // when the program ended
 	for pause := time.Duration(0); ; {
 		if p.drain() {
 			pause = 0
 			continue
 		}
 		p.asm.flush()
-		if !alive(int(atomic.LoadUint32(p.half(headPid)))) { // it may have written more meanwhile
-			if !p.drain() && !p.skip() { // it may have written more meanwhile
+		if !alive(int(atomic.LoadUint32(p.half(headPid)))) { // the process may have written more before it ended
+			if !p.drain() && !p.skip() {
 				break
 			}
 			continue
@@ -156,7 +156,7 @@ func (p *process) recorded(names *Names) Recorded {
 }
 
 // alive reports whether a process runs. A process that has requested a region and not yet stored its number counts as
-// running, and so does one whose first thread has ended before others.
+// running. So does a process whose first thread has ended before others.
 func alive(pid int) bool {
 	if pid == 0 {
 		return true
@@ -165,7 +165,7 @@ func alive(pid int) bool {
 	if err != nil {
 		return false
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])) // from the third on
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])) // fields from the third on
 	const state, threads = 0, 17
 	if len(fields) <= threads {
 		return false
@@ -173,7 +173,8 @@ func alive(pid int) bool {
 	return fields[state] != "X" && (fields[state] != "Z" || fields[threads] != "0" && fields[threads] != "1")
 }
 
-// command prepares the program's process, with a process group of its own unless it must read the terminal.
+// command returns the command for the program. The program gets its own process group, unless it must read the
+// terminal.
 func command(o *Options, file *os.File) *exec.Cmd {
 	cmd := exec.Command(o.Path, o.Args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
@@ -183,7 +184,7 @@ func command(o *Options, file *os.File) *exec.Cmd {
 	if !o.Outlives {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
-	cmd.WaitDelay = 2 * time.Second // do not wait for a process that outlives it and keeps an output open
+	cmd.WaitDelay = 2 * time.Second // a process that outlives the program may keep an output open
 	return cmd
 }
 

@@ -9,8 +9,8 @@ import (
 
 var errSystem = errors.New("programs are recorded on Linux only; traces can be judged here: fencepost analyze")
 
-// Supported returns the error of Run.
+// Supported returns an error, because only Linux is supported.
 func Supported() error { return errSystem }
 
-// Run fails.
+// Run returns the error of Supported.
 func Run(context.Context, Options) (Result, error) { return Result{}, errSystem }

@@ -10,7 +10,8 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
-// stringCalls are calls of functions of the C library by their names, each of which accesses the last byte of what a thread writes beside it.
+// stringCalls are calls of functions of the C library, by name. Each call accesses the last byte that another thread
+// writes.
 var stringCalls = map[string]string{
 	"strnlen":           "sink = strnlen(s, 6)",
 	"strncat":           "strncat(s, \"xyz\", 1)",
@@ -57,8 +58,8 @@ var stringCalls = map[string]string{
 	"wcscpy":            "wcscpy((wchar_t *)s, wide)",
 }
 
-// TestStringFunctions finds the races of functions of the C library with a thread that accesses the sixth byte, and none with another that
-// accesses one that they leave alone.
+// TestStringFunctions checks that a function of the C library races with a thread that accesses the sixth byte, and not
+// with a thread that accesses a byte that the function does not touch.
 func TestStringFunctions(t *testing.T) {
 	var text, declared, calls, writes strings.Builder
 	for name, call := range stringCalls {

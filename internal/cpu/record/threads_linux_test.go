@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
-// Programs of POSIX threads that were once judged wrong.
+// Programs of POSIX threads for which verdicts were once wrong.
 var threadPrograms = []struct{ name, text string }{
 	{"many locks held for writing", `
 #include <pthread.h>
@@ -193,7 +193,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestForgotten wants the address of a variable known as long as its events have not been taken, though its memory has become something else.
+// TestForgotten checks that the address of a variable is known until its events have been taken, even if its memory has
+// been reused.
 func TestForgotten(t *testing.T) {
 	var a *assembler
 	got := map[uint64]int{}
@@ -216,8 +217,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestRecycled wants all threads of a program judged that has more than a detector can tell apart: what is in no order is a race, and
-// who joins a thread comes after it, also if another one has its number by then.
+// TestRecycled checks that all threads are judged if a program has more threads than a detector can distinguish.
+// Accesses without order race. A thread that joins another is ordered after it even if its number has been reused.
 func TestRecycled(t *testing.T) {
 	const n = cpu.MaxThreads + 500
 	raced := map[uint32]int{}

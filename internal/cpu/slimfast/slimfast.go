@@ -1,14 +1,18 @@
-// Package slimfast is the detector SlimFast (seed 001, sections 3.2.2 and 3.3): FastTrack whose metadata are immutable, so that
-// variables with the same history share one object. Each thread has
+// Package slimfast implements the detector SlimFast (seed 001, sections 3.2.2 and 3.3). SlimFast is FastTrack with
+// immutable metadata: variables with the same access history share one object. Each thread keeps the metadata that it
+// created in its current epoch, and reuses them for other variables:
 //
-//   - W, the metadata of what it writes in its present epoch;
-//   - S, the metadata that its reads made in this epoch where all accesses are ordered, by the epoch of the write;
-//   - Q, those that its reads made where a first read of another thread was not ordered, by that read and the write;
+//   - W is the metadata of the variables that it wrote.
+//   - S holds the metadata of the variables that it read when the last read before was ordered before its own. The
+//     key is the epoch of the last write.
+//   - Q holds the metadata of the variables that it read when the last read before, by another thread, was not ordered
+//     before its own. The key is the epochs of that read and of the last write.
 //
-// and metadata with a clock of readers have a map Next from a thread to the metadata that its read led to before.
+// Metadata with a clock of readers have a map Next. For each thread, Next holds the metadata that replaced these when
+// the thread read a variable.
 //
-// It finds what FastTrack finds. Variables are updated by compare-and-swap (figure 3.11): threads may judge their own accesses at
-// the same time.
+// SlimFast finds the same races as FastTrack. Variables are updated by compare-and-swap (figure 3.11), so threads can
+// judge their own accesses in parallel.
 package slimfast
 
 import (
@@ -28,21 +32,22 @@ var Spec = cpu.Spec{
 	New:    func(found func(cpu.Race)) cpu.Detector { return New(found) },
 }
 
-// Metadata is an EpochPair, or an EpochPlusVC if Reads is not nil. It does not change once a variable has it, except
-// Reads.next.
+// Metadata is an EpochPair, or an EpochPlusVC if Reads is not nil. After it is assigned to a variable, only Reads.next
+// changes.
 type Metadata struct {
 	Write order.Epoch
 	Read  order.Epoch // of an EpochPair
 	Reads *Reads
 }
 
-// Reads is the additional part of an EpochPlusVC: the last read of each thread since the write, and Next.
+// Reads is the part that an EpochPlusVC has in addition to an EpochPair: the last read of each thread since the last
+// write, and the map Next.
 type Reads struct {
 	Clock order.Clock
 	next  atomic.Pointer[chunk]
 }
 
-// chunk is the part of the map Next for some threads. Only its own thread reads and writes an entry.
+// chunk is the part of the map Next for chunkThreads threads. Each thread accesses only its own entry.
 type chunk struct {
 	first uint16
 	to    [chunkThreads]*Metadata
@@ -51,7 +56,7 @@ type chunk struct {
 
 const chunkThreads = 8
 
-// entry returns Next for a thread.
+// entry returns the entry of Next for a thread. It adds the chunk of the thread if there is none.
 func (r *Reads) entry(thread uint16) **Metadata {
 	first := thread / chunkThreads * chunkThreads
 	at := &r.next
@@ -70,17 +75,18 @@ func (r *Reads) entry(thread uint16) **Metadata {
 	}
 }
 
-// setSize is the capacity of S and Q. Further entries replace the oldest ones. The thesis found ten enough.
+// setSize is the capacity of S and of Q. When a set is full, a new entry replaces the oldest one. Ten entries were
+// sufficient in the thesis.
 const setSize = 16
 
-// set is S or Q of a thread. Within an epoch the read is the same for all entries, and so not part of the key (section
-// 3.3.4).
+// set is S or Q of a thread. The key of an entry is the last write and, in Q, the read of another thread; in S read is
+// 0. The thread's own read has the same epoch in all entries, so it is not part of the key (section 3.3.4).
 type set struct {
 	entries [setSize]struct {
 		write, read order.Epoch
 		metadata    *Metadata
 	}
-	n int // number of insertions
+	n int // number of insertions since reset
 }
 
 func (s *set) get(write, read order.Epoch) *Metadata {
@@ -98,21 +104,21 @@ func (s *set) put(write, read order.Epoch, m *Metadata) {
 	s.n++
 }
 
-// reset empties the set, so that it keeps no metadata alive.
+// reset empties the set. It clears the entries so that they keep no metadata alive.
 func (s *set) reset() {
 	clear(s.entries[:min(s.n, setSize)])
 	s.n = 0
 }
 
-// Counts are the events of table 3.1 of the thesis.
+// Counts are the numbers of events by the rules of table 3.1 of the thesis.
 type Counts struct {
 	Accesses, SharedAccesses     uint64 // all; those to variables with an EpochPlusVC
 	PairReused, PairAllocated    uint64 // READEXCLREUSE, READEXCLALLOC
 	InflReused, InflAllocated    uint64 // READINFLREUSE, READINFLALLOC
 	SharedReused, SharedAlloc    uint64 // READSHAREDREUSE, READSHAREDALLOC
-	WriteAllocated               uint64 // values of W assigned to a variable
-	MostS, MostQ, Overflows, CAS uint64 // the greatest number of entries in an epoch; entries overwritten; failed compare-and-swaps
-	Epochs, SumS, SumQ           uint64 // number that ended; entries at their ends
+	WriteAllocated               uint64 // metadata allocated for W
+	MostS, MostQ, Overflows, CAS uint64 // most insertions in an epoch; entries overwritten; failed compare-and-swaps
+	Epochs, SumS, SumQ           uint64 // epochs that ended; sums of the insertions in them
 }
 
 // Thread is the state of a thread. No other thread may use it.
@@ -122,23 +128,24 @@ type Thread struct {
 	Counts Counts
 	w      *Metadata
 	s, q   set
-	// nexts are the entries of Next that the thread made in this epoch. Later epochs cannot use them. They must be
-	// cleared, because the metadata to which they refer have a Next too: without an end, such chains would keep all
-	// metadata that a variable ever had.
+	// nexts are the entries of Next that the thread set in this epoch. Advance clears them. A later epoch cannot use
+	// them, and the metadata that they refer to have a Next too: such chains would keep alive all metadata that a
+	// variable ever had.
 	nexts  []**Metadata
 	found  func(other order.Epoch, wrote bool)
 	shared func(*Metadata) // called with each EpochPlusVC that is allocated, or nil
-	alone  bool            // no other thread judges concurrently: variables are updated by plain stores
+	alone  bool            // no other thread judges at the same time, so plain stores update variables
 }
 
-// NewThread makes the state of a thread. found is called for races.
+// NewThread returns the state of a thread. It calls found for each race with the earlier access and whether that access
+// is a write.
 func NewThread(id uint16, found func(other order.Epoch, wrote bool)) *Thread {
 	t := &Thread{ID: id, found: found}
 	t.Clock.Set(order.At(id))
 	return t
 }
 
-// Advance begins an epoch: W is new, and S and Q are empty.
+// Advance begins an epoch with the given clock. It clears W, S, Q and the entries of Next that the thread set.
 func (t *Thread) Advance(c order.Clock) {
 	t.Clock = c
 	t.w = nil
@@ -165,7 +172,7 @@ func (v *Variable) load() *Metadata {
 	return &untouched
 }
 
-// swap updates a variable that had old. It returns false if the variable has changed meanwhile.
+// swap replaces the metadata old of a variable by m. It returns false if another thread has replaced old.
 func (t *Thread) swap(v *Variable, old, m *Metadata) bool {
 	if t.alone {
 		*(**Metadata)(unsafe.Pointer(&v.metadata)) = m
@@ -209,7 +216,7 @@ func (t *Thread) Read(v *Variable) {
 	}
 }
 
-// read returns the metadata after a read by the thread, and the count of the rule.
+// read returns the metadata after a read by the thread, and the counter of the rule that was applied.
 func (t *Thread) read(m *Metadata, now order.Epoch) (to *Metadata, rule *uint64) {
 	switch {
 	case m.Reads != nil:
@@ -235,7 +242,7 @@ func (t *Thread) read(m *Metadata, now order.Epoch) (to *Metadata, rule *uint64)
 	return to, &t.Counts.InflAllocated // READINFLALLOC
 }
 
-// readShared is READSHARED*.
+// readShared applies READSHAREDREUSE or READSHAREDALLOC.
 func (t *Thread) readShared(m *Metadata, now order.Epoch) (to *Metadata, rule *uint64) {
 	next := m.Reads.entry(t.ID)
 	if *next != nil {
@@ -280,14 +287,15 @@ func (t *Thread) Write(v *Variable) {
 	}
 }
 
-// checkRead reports the write with which a read is not ordered.
+// checkRead reports a race if the last write is not ordered before the thread's current operation.
 func (t *Thread) checkRead(m *Metadata) {
 	if !t.Clock.Has(m.Write) {
 		t.found(m.Write, true)
 	}
 }
 
-// checkWrite reports the accesses with which a write is not ordered.
+// checkWrite reports a race for the last write and for each last read that is not ordered before the thread's current
+// operation.
 func (t *Thread) checkWrite(m *Metadata) {
 	t.checkRead(m)
 	if m.Reads == nil {
@@ -303,7 +311,7 @@ func (t *Thread) checkWrite(m *Metadata) {
 	}
 }
 
-// Detector judges a trace.
+// Detector judges the events of a trace.
 type Detector struct {
 	// Shared, if not nil, is called with each EpochPlusVC that is allocated. It is set before the first event.
 	Shared func(*Metadata)
@@ -313,13 +321,13 @@ type Detector struct {
 	threads   []*Thread
 	events    uint64
 	now       *cpu.Event // the access being judged
-	at        uint64     // its number
-	mixes     bool       // with an atomic one
+	at        uint64     // the number of now in the trace
+	mixes     bool       // one of the two accesses being compared is atomic
 	found     func(cpu.Race)
 	atomics   order.Atomics
 }
 
-// New makes a detector.
+// New returns a detector that calls found for each race.
 func New(found func(cpu.Race)) *Detector { return &Detector{found: found} }
 
 // Events implements cpu.Detector.
@@ -333,7 +341,7 @@ func (d *Detector) Events(events []cpu.Event) {
 		}
 		if e.Op != cpu.Read && e.Op != cpu.Write {
 			ended := d.order.Step(e)
-			// Joining may have moved the clock in memory.
+			// A join may have reallocated the clock.
 			if t = d.thread(e.Thread); ended {
 				t.Advance(d.order.Clock(e.Thread))
 			} else {
@@ -363,8 +371,8 @@ func (d *Detector) Events(events []cpu.Event) {
 	d.events += uint64(len(events))
 }
 
-// other handles an atomic access, or a change of the extent of variables. Metadata are immutable, so a part shares
-// those of the whole.
+// other handles an atomic access or a change of the extent of variables. A part of a variable shares the metadata of
+// the whole, because metadata are immutable.
 func (d *Detector) other(e *cpu.Event, at uint64) {
 	if n := int(e.Object) + 1; n > len(d.variables) {
 		d.grow(n)
@@ -394,7 +402,7 @@ func (d *Detector) other(e *cpu.Event, at uint64) {
 	}
 }
 
-// mixed compares a plain access with the atomic ones of its variable.
+// mixed compares a plain access with the atomic accesses to its variable.
 func (d *Detector) mixed(t *Thread, e *cpu.Event) {
 	d.mixes = true
 	d.atomics.Conflicts(e.Object, e.Op == cpu.Write, func(x order.Epoch, wrote bool) {
@@ -405,8 +413,7 @@ func (d *Detector) mixed(t *Thread, e *cpu.Event) {
 	d.mixes = false
 }
 
-// grow makes room for variables. A Variable must not be copied once several threads use it, which those of a Detector
-// do not.
+// grow makes room for n variables. It copies them, which is allowed because only one goroutine uses a Detector.
 func (d *Detector) grow(n int) {
 	if n > cap(d.variables) {
 		more := make([]Variable, n, max(n, 2*cap(d.variables)))
@@ -431,7 +438,7 @@ func (d *Detector) thread(id uint16) *Thread {
 	return d.threads[id]
 }
 
-// Counts adds the counts of all threads; the maxima are the maxima over threads.
+// Counts returns the sums over all threads. MostS and MostQ are maxima over all threads.
 func (d *Detector) Counts() Counts {
 	var all Counts
 	for _, t := range d.threads {
@@ -451,7 +458,7 @@ func (d *Detector) Counts() Counts {
 	return all
 }
 
-// Describe describes the characteristics of table 3.1 of the thesis.
+// Describe returns the characteristics of table 3.1 of the thesis as text.
 func (d *Detector) Describe() string {
 	c := d.Counts()
 	share := func(part, rest uint64) string {
@@ -468,7 +475,7 @@ func (d *Detector) Describe() string {
 }
 
 // MemoryBytes implements cpu.Detector. It counts the variables and everything reachable from them and from the threads.
-// Unreachable metadata belong to the garbage collector.
+// It does not count unreachable metadata, because the garbage collector frees them.
 func (d *Detector) MemoryBytes() uint64 {
 	n := uint64(cap(d.variables))*8 + d.atomics.Bytes()
 	seen := map[*Metadata]bool{}

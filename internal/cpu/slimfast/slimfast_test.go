@@ -13,7 +13,7 @@ func none(t *testing.T) func(order.Epoch, bool) {
 	return func(e order.Epoch, wrote bool) { t.Errorf("a race with %d@%d", e>>12, e.Thread()) }
 }
 
-// advance is a release by the thread.
+// advance ends the epoch of a thread, as a release does.
 func advance(t *Thread) {
 	c := slices.Clone(t.Clock)
 	c[t.ID] = c[t.ID].Next()
@@ -85,7 +85,7 @@ func TestInflationReuses(t *testing.T) { // figure 3.9
 	}
 }
 
-// sharedPair returns two variables that two threads have read, with one metadata.
+// sharedPair returns two variables that two threads have read. The variables share their metadata.
 func sharedPair(t0, t1 *Thread) (x, y *Variable) {
 	x, y = new(Variable), new(Variable)
 	for _, v := range []*Variable{x, y} {
@@ -118,8 +118,8 @@ func TestNext(t *testing.T) { // figure 3.8
 	}
 }
 
-// TestStaleNext: an entry of Next of an earlier epoch is replaced. Were it changed in place, x would seem to have been read later
-// than it was, and the write below would race.
+// TestStaleNext checks that an entry of Next from an earlier epoch is replaced. If its metadata were changed in place,
+// x would seem to have been read later than it was, and the write below would race.
 func TestStaleNext(t *testing.T) {
 	t0, t1 := NewThread(0, none(t)), NewThread(1, none(t))
 	x, y := sharedPair(t0, t1)
@@ -127,7 +127,7 @@ func TestStaleNext(t *testing.T) {
 	advance(t0)
 	t0.Read(x)
 	ofX := x.load()
-	seen := slices.Clone(t0.Clock) // what a third thread knows of the first
+	seen := slices.Clone(t0.Clock) // the clock that a third thread has of the first
 	advance(t0)
 	t0.Read(y)
 	if x.load() != ofX || y.load() == ofX || *top.Reads.entry(0) != y.load() {
@@ -169,7 +169,8 @@ func TestFullSetForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// TestThreadsJudgeAtOnce lets threads read the same variables, whose metadata must come to be that of all.
+// TestThreadsJudgeAtOnce checks that threads that read the same variables in parallel leave metadata with all their
+// reads.
 func TestThreadsJudgeAtOnce(t *testing.T) {
 	const threads, variables = 12, 200
 	vars := make([]Variable, variables)
@@ -205,7 +206,7 @@ func TestThreadsJudgeAtOnce(t *testing.T) {
 	}
 }
 
-// TestMemoryIsShared compares the bytes for many variables that two threads read with those for their number alone.
+// TestMemoryIsShared checks that variables with the same history of two readers share their metadata.
 func TestMemoryIsShared(t *testing.T) {
 	d := New(func(cpu.Race) {})
 	var events []cpu.Event

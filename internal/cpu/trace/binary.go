@@ -22,7 +22,7 @@ const (
 const (
 	headerBytes = 12
 	maxBlock    = 1 << 20
-	// goal is the size at which a block is written.
+	// goal is the size from which on a block is written.
 	goal = 1 << 16
 
 	narrowBytes = 8
@@ -40,7 +40,7 @@ type binaryReader struct {
 	offset int64         // of the block being read
 	next0  int64         // of the next block
 	buffer []byte
-	rest   []byte // of an events block
+	rest   []byte // the undecoded part of an events block
 	wide   bool
 	end    bool
 }
@@ -76,7 +76,7 @@ func (b *binaryReader) next(to []cpu.Event) (n int, err error) {
 		x := binary.LittleEndian.Uint64(in[i*narrowBytes:])
 		op, thread := cpu.Op(x&narrowOps), uint16(x>>threadShift&(1<<12-1))
 		location, object := uint32(x>>locationShift)&(1<<20-1), uint32(x>>objectShift)
-		e := &to[i] // field by field: copying a whole struct would stall on the stores of its parts
+		e := &to[i] // set field by field, because copying a struct just written is slow
 		e.Object, e.Location, e.Thread, e.Op = object, location, thread, op
 		// Most events are accesses to known variables by a running thread, which are valid.
 		if op-cpu.Read > cpu.Write-cpu.Read || object >= variables || location > locations || int(thread) >= len(life) || life[thread] != running {
@@ -187,11 +187,11 @@ func NewWriter(to io.Writer) *Writer {
 	return w
 }
 
-// Events writes events such as a Reader may return.
+// Events writes events as a Reader may return them.
 func (w *Writer) Events(events []cpu.Event) {
 	for i := range events {
 		e := &events[i]
-		// A block stays wide: otherwise rare wide events would make many small blocks.
+		// A block that is wide stays wide. Otherwise rare wide events would cause many small blocks.
 		wide := e.Op > narrowOps || e.Location >= 1<<20 || e.Object >= 1<<28
 		if wide && !w.wide || len(w.content) > goal-wideBytes {
 			w.flush()

@@ -17,14 +17,14 @@ const (
 
 // lockState is the state of a lock.
 type lockState struct {
-	holder int32 // thread, plus one; 0 is nobody
+	holder int32 // the thread, plus one; 0 for none
 	depth  int32
 }
 
 // checker checks that events are possible in a program. It changes inner acquires and releases of a lock that the
 // thread already holds to cpu.None.
 type checker struct {
-	known   [cpu.Tables]uint32 // number of numbers in use; one more for locations, because of 0
+	known   [cpu.Tables]uint32 // how many numbers are in use; one more for locations, which begin at 1
 	life    []uint8
 	inside  [][]uint32 // by thread: the barriers that it has entered; tasks that a thread runs inside one may enter others
 	joiner  []uint16   // by thread: the thread that joined it
@@ -32,7 +32,7 @@ type checker struct {
 	problem string
 }
 
-// event reports whether an event is possible. If not, problem says why.
+// event reports whether an event is possible. If not, it sets problem to the reason.
 func (c *checker) event(e *cpu.Event) bool {
 	if e.Op >= cpu.Ops {
 		return c.not("%d is no operation", e.Op)
@@ -63,7 +63,7 @@ func (c *checker) event(e *cpu.Event) bool {
 	return c.sync(e)
 }
 
-// number accepts a number of a table, which is at most the next one.
+// number reports whether a number of a table is valid. The largest valid number is the next unused one.
 func (c *checker) number(t cpu.Table, id uint32) bool {
 	if id > c.known[t] {
 		return c.not("number %d is used before number %d", id, c.known[t])
@@ -104,8 +104,8 @@ func (c *checker) sync(e *cpu.Event) bool {
 			return c.not("the lock is held by another thread")
 		}
 	case cpu.Fork:
-		// A thread may reuse the number of a thread that its creator, or a thread joined by its creator, has joined:
-		// the old thread's events precede it.
+		// A thread may reuse the number of a thread that its creator has joined, or that a thread joined by its creator
+		// has joined. The old thread's events precede it.
 		if l := c.life[e.Object]; l != unborn && (l != joined || c.joiner[e.Object] != e.Thread) {
 			return c.not("the thread that is forked has begun already")
 		}

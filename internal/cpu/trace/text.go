@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu"
 )
 
-// maxLine bounds a line of a text.
+// maxLine is the maximum length of a line in a text, in bytes.
 const maxLine = 1 << 16
 
 // interner assigns numbers to names.
@@ -26,7 +26,7 @@ func newInterner(r *Reader) interner {
 	for t := range in.ids {
 		in.ids[t] = map[string]uint32{}
 	}
-	in.Names[cpu.Locations] = []string{""} // from 1
+	in.Names[cpu.Locations] = []string{""} // locations are numbered from 1
 	return in
 }
 
@@ -40,14 +40,14 @@ func (in *interner) id(t cpu.Table, name []byte) uint32 {
 	return id
 }
 
-// event makes an event of its fields.
+// event returns the event with the given fields.
 func (in *interner) event(line int, thread []byte, op cpu.Op, object, location []byte) (cpu.Event, error) {
 	if len(thread) == 0 {
 		return cpu.Event{}, &Error{Line: line, Text: "the thread has no name"}
 	}
 	e := cpu.Event{Op: op}
 	id := in.id(cpu.Threads, thread)
-	if id < cpu.MaxThreads { // otherwise the checker refuses it
+	if id < cpu.MaxThreads { // otherwise the checker reports it
 		e.Thread = uint16(id)
 	} else {
 		e.Thread = cpu.MaxThreads
@@ -129,7 +129,7 @@ func (s *stdReader) parse(line []byte) (cpu.Event, error) {
 	return s.event(s.line, bytes.TrimSpace(thread), op, bytes.TrimSpace(object), bytes.TrimSpace(location))
 }
 
-// clip shortens a quotation in an error.
+// clip shortens the text that an error quotes.
 func clip(s []byte) []byte { return s[:min(len(s), 40)] }
 
 type csvReader struct {
@@ -174,7 +174,7 @@ func (c *csvReader) next(to []cpu.Event) (n int, err error) {
 	return n, nil
 }
 
-// WriteCSV writes events as CSV. Events that order nothing are left out.
+// WriteCSV writes events as CSV. It omits events that order nothing.
 func WriteCSV(to *csv.Writer, names *Names, events []cpu.Event) error {
 	for _, e := range events {
 		row := []string{names.Of(cpu.Threads, uint32(e.Thread)), e.Op.String(), "", ""}

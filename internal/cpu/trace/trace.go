@@ -1,28 +1,30 @@
-// Package trace reads traces of CPU programs, in three formats, and writes one of them. Nothing in a file is trusted: what a
-// Reader gives is what a program can have done, as far as detectors depend on it, or a positioned error.
+// Package trace reads traces of CPU programs in three formats, and writes two of them. It trusts no file: a Reader
+// returns events that a program can have made, as far as detectors depend on that, or an error with a position.
 //
 // # STD
 //
-// The text format of RAPID, one event a line: "thread|op(object)|location", where op is acq, rel, r, w, fork, join, begin or end.
-// The location may be missing, and so may the object of begin and end. Blank lines mean nothing.
+// The text format of RAPID, one event a line: "thread|op(object)|location", where op is acq, rel, r, w, fork, join,
+// begin or end. The location may be missing, and so may the object of begin and end. Blank lines are ignored.
 //
 // # CSV
 //
-// Comma-separated values (RFC 4180) with the header "thread,op,object,location" and an operation in cpu.ParseOp's words. Object is
-// empty for begin and end, location where it is not known.
+// Comma-separated values (RFC 4180) with the header "thread,op,object,location". The operations have the names that
+// cpu.ParseOp accepts. Object is empty for begin and end. Location is empty if it is unknown.
 //
 // # Binary, version 1
 //
-// The line "fencepost cpu 1\n" and blocks. A block has a header of three numbers of 4 bytes, the lowest byte first - its type, the
-// length of its content, and the CRC-32C of that - and its content, at most a MiB:
+// The file consists of the line "fencepost cpu 1\n" and blocks. A block is a header and a content of at most 1 MiB. The
+// header is three little-endian numbers of 4 bytes: the type, the length of the content, and the CRC-32C of the
+// content. The types are:
 //
 //	E  events of 8 bytes: from the lowest bit on the operation (4 bits), the thread (12), the location (20) and the object (28)
 //	W  events with larger numbers, of 12 bytes: operation (2 bytes), thread (2), location (4), object (4)
 //	N  names: a byte for the table, and for each of the next numbers of that table the length of its name (uvarint) and the name
-//	Z  the end: the number of events (8 bytes). A file without it is not whole.
+//	Z  the end: the number of events (8 bytes); a file without it is incomplete
 //
-// Operations and tables are numbered as in package cpu. Numbers of threads, variables, synchronisation objects and locations are
-// given out in the order of first use: an event has none that is more than the next one. So memory is bounded by what was read.
+// Operations and tables are numbered as in package cpu. Threads, variables, synchronisation objects and locations are
+// numbered in the order of first use: the largest valid number in an event is the next unused one. So the size of what
+// was read bounds the memory.
 package trace
 
 import (
@@ -41,7 +43,7 @@ const Magic = "fencepost cpu 1\n"
 // Error is an error in a trace, with its place.
 type Error struct {
 	Line   int   // from 1; 0 in a binary trace
-	Offset int64 // of the block, in a binary trace
+	Offset int64 // of the block, if the trace is binary
 	Text   string
 }
 
@@ -52,10 +54,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("byte %d: %s", e.Offset, e.Text)
 }
 
-// Names are the names of numbers, by table.
+// Names are the names of numbers, by table and number.
 type Names [cpu.Tables][]string
 
-// Of returns a name, or a description if there is none. Locations are numbered from 1.
+// Of returns the name of a number, or a description if it has none. Locations are numbered from 1.
 func (n *Names) Of(t cpu.Table, id uint32) string {
 	if int(id) < len(n[t]) && n[t][id] != "" {
 		return n[t][id]
@@ -63,8 +65,8 @@ func (n *Names) Of(t cpu.Table, id uint32) string {
 	return fmt.Sprintf("%s%d", [cpu.Tables]string{"", "T", "V", "L", "location_"}[t], id)
 }
 
-// Distinct returns names that are unique within each table, except those of locations. count returns the number of
-// objects in a table.
+// Distinct returns names that are unique within each table, except for locations. count returns the number of objects
+// in a table.
 func (n *Names) Distinct(count func(cpu.Table) int) *Names {
 	out := &Names{cpu.Locations: n[cpu.Locations]}
 	for t := cpu.Threads; t < cpu.Locations; t++ {
@@ -83,15 +85,15 @@ func (n *Names) Distinct(count func(cpu.Table) int) *Names {
 
 // Reader reads a trace.
 type Reader struct {
-	// Names are those read so far.
+	// Names are the names read so far.
 	Names  Names
 	decode func([]cpu.Event) (int, error)
-	lines  []int // of the events of the last Next; nil in a binary trace
+	lines  []int // lines of the events of the last Next; nil if the trace is binary
 	check  checker
 	count  uint64
 }
 
-// Looks reports whether a file with these first bytes is a trace of a CPU program, as far as they show it.
+// Looks reports whether a file with these first bytes may be a trace of a CPU program.
 func Looks(begin []byte) bool {
 	if bytes.HasPrefix(begin, []byte(Magic)) {
 		return true
@@ -114,7 +116,7 @@ func isSTD(line []byte) bool {
 	return ok && known
 }
 
-// NewReader begins to read a trace in any of the formats.
+// NewReader returns a Reader for a trace in any of the formats.
 func NewReader(from io.Reader) (*Reader, error) {
 	in := bufio.NewReaderSize(from, maxLine)
 	begin, err := in.Peek(4096)
@@ -152,7 +154,7 @@ func (r *Reader) Next(to []cpu.Event) (int, error) {
 	return n, err
 }
 
-// Line is the line of event i of the last Next; 0 in a binary trace.
+// Line returns the line of event i of the last Next, or 0 if the trace is binary.
 func (r *Reader) Line(i int) int {
 	if i < len(r.lines) {
 		return r.lines[i]

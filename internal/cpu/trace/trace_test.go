@@ -17,7 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/oracle"
 )
 
-// readAll reads a trace in small steps, with the line of each event.
+// readAll reads a trace in small steps. lines has the line of each event.
 func readAll(from string) (events []cpu.Event, lines []int, names *Names, err error) {
 	r, err := NewReader(iotest.OneByteReader(strings.NewReader(from)))
 	if err != nil {
@@ -81,7 +81,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestWrongTexts wants the line of what is wrong, and a reason.
+// TestWrongTexts checks that an error names the wrong line and a reason.
 func TestWrongTexts(t *testing.T) {
 	const head = "thread,op,object,location\n"
 	for text, want := range map[string]string{
@@ -116,7 +116,7 @@ func TestWrongTexts(t *testing.T) {
 	}
 }
 
-// TestTooManyThreads holds texts to the number of threads that events can name.
+// TestTooManyThreads checks that a text with more threads than events can name is an error.
 func TestTooManyThreads(t *testing.T) {
 	var b strings.Builder
 	for i := range cpu.MaxThreads + 1 {
@@ -128,7 +128,8 @@ func TestTooManyThreads(t *testing.T) {
 	}
 }
 
-// TestNestedLocks wants inner acquires and releases of a lock to order nothing, and sections that overlap to be possible.
+// TestNestedLocks checks that inner acquires and releases of a lock order nothing, and that critical sections may
+// overlap.
 func TestNestedLocks(t *testing.T) {
 	events, _, _, err := readAll("A|acq(l)\nA|acq(m)\nA|acq(l)\nA|rel(l)\nA|rel(l)\nB|acq(l)\nA|rel(m)\nA|rel(m)\n")
 	var ops []cpu.Op
@@ -189,7 +190,7 @@ func TestBinary(t *testing.T) {
 	}
 }
 
-// TestWide wants events of both widths.
+// TestWide checks events of both widths.
 func TestWide(t *testing.T) {
 	var events []cpu.Event
 	for i := range uint32(1<<20 + 100) {
@@ -213,7 +214,7 @@ func TestWide(t *testing.T) {
 	}
 }
 
-// TestOperations wants operations of recorded programs, which are more than a narrow event has room for, among others.
+// TestOperations checks the operations of recorded programs, for which a narrow event has no room.
 func TestOperations(t *testing.T) {
 	var events []cpu.Event
 	for op := cpu.ReadAtomic; op < cpu.Ops; op++ {
@@ -229,7 +230,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestCSV writes events as text, parts of variables among them, and wants them back, whatever names objects share.
+// TestCSV checks that events written as CSV are read back unchanged, parts of variables and equal names included.
 func TestCSV(t *testing.T) {
 	whole := 0
 	for seed := range uint64(300) {
@@ -247,7 +248,7 @@ func TestCSV(t *testing.T) {
 		count := uint32(in.Count(cpu.Variables))
 		last := events[n-1]
 		if last.Op == cpu.End || count == 0 {
-			continue // nothing of that thread may come
+			continue // the thread has ended
 		}
 		events = append(events[:n:n], cpu.Event{Op: cpu.Forget, Thread: last.Thread}, cpu.Event{Op: cpu.Part, Thread: last.Thread, Object: count},
 			cpu.Event{Op: cpu.Write, Thread: last.Thread, Object: count, Location: 1})
@@ -260,7 +261,7 @@ func TestCSV(t *testing.T) {
 		w.Flush()
 		got, _, _, err := readAll(b.String())
 		if slices.ContainsFunc(events, func(e cpu.Event) bool { return e.Op == cpu.None }) {
-			continue // is left out, so that numbers differ
+			continue // omitted, so that the numbers differ
 		}
 		if err != nil || !slices.Equal(got, events) {
 			t.Fatalf("trace %d: %v\n%v\n%v\n%s", seed, err, events, got, &b)
@@ -272,7 +273,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestInherited wants the number of a thread to be free for who has joined the thread that has joined it.
+// TestInherited checks that a thread may reuse a number if it has joined the thread that joined the old one.
 func TestInherited(t *testing.T) {
 	for _, joined := range []bool{false, true} {
 		events := []cpu.Event{{Op: cpu.Fork, Object: 1}, {Op: cpu.Fork, Thread: 1, Object: 2}, {Op: cpu.End, Thread: 2},
@@ -287,7 +288,7 @@ func TestInherited(t *testing.T) {
 	}
 }
 
-// TestDamage wants every change of a byte, and every cut, to be seen, where the block begins.
+// TestDamage checks that every changed byte and every truncation is reported at the start of its block.
 func TestDamage(t *testing.T) {
 	whole := write(inOrder(oracle.Random(rand.New(rand.NewPCG(1, 3)))), &Names{cpu.Variables: {"x"}})
 	for i := range whole {
@@ -302,7 +303,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// block is a block with a right checksum.
+// block returns a block with a correct checksum.
 func block(kind uint32, content []byte) string {
 	var b bytes.Buffer
 	(&Writer{to: &b}).block(kind, content)
@@ -336,7 +337,8 @@ func TestWrongBinary(t *testing.T) {
 	}
 }
 
-// FuzzReader wants events that consumers can trust, whatever the file holds, and the same ones again from what the writer makes of them.
+// FuzzReader checks that any file gives valid events or an error, and that the writer's output gives the same events
+// again.
 func FuzzReader(f *testing.F) {
 	f.Add(std)
 	f.Add(csvText)
@@ -344,7 +346,7 @@ func FuzzReader(f *testing.F) {
 	for seed := range uint64(4) {
 		f.Add(write(inOrder(oracle.Random(rand.New(rand.NewPCG(seed, 3)))), &Names{cpu.Threads: {"main"}}))
 	}
-	// The checksum is in the way of finding anything behind it.
+	// The checksum would keep the fuzzer from most of the decoder, so the corpus has valid blocks.
 	f.Add(Magic + block('E', []byte{2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0}) + block('N', []byte{2, 1, 'x'}) + block('Z', []byte{2, 0, 0, 0, 0, 0, 0, 0}))
 	f.Fuzz(func(t *testing.T, text string) {
 		events, _, names, err := readAll(text)

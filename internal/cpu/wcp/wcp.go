@@ -1,16 +1,19 @@
-// Package wcp is the detector of weak-causally-precedes for CPU programs, the sibling of gwcp for locks (seed 000, section 2 and
-// algorithms 1 and 2, without scopes): it finds races of the observed execution and races of others, in which critical sections
-// come in another order. Two critical sections of a lock are ordered only
+// Package wcp implements the detector of weak-causally-precedes for CPU programs (seed 000, section 2 and algorithms 1
+// and 2, without scopes). Package gwcp implements it for kernels. The detector finds races of the observed execution,
+// and races of other executions in which critical sections come in another order. Two critical sections of a lock are
+// ordered in two cases only:
 //
-//	(a) from the release of the first to an access in the second that conflicts with one in the first, and
-//	(b) from release to release, if something in the first is ordered before something in the second,
+//	(a) The release of the first is ordered before an access in the second that conflicts with an access in the first.
+//	(b) The release of the first is ordered before the release of the second if an event of the first is ordered before an event of the second.
 //
-// of two threads in both cases, and what happens before one that is ordered, or after, is ordered as well. Forks, joins, barriers,
-// atomic accesses and read-write locks order as in happens-before, which may hide a race and invents none.
+// In both cases the sections are of two threads. The relation is closed under composition with happens-before on both
+// sides. Forks, joins, barriers, atomic accesses and read-write locks order as in happens-before. This may hide a race,
+// but it adds no false race.
 //
-// Of a thread, weak has the last epochs of the others that weak-causally-precede what it does next, and order's clock those that
-// happen before. An epoch ends with each release, and what weak-causally-precedes is always the end of an epoch: who has an
-// epoch of a thread in weak has there all that happened before its end.
+// For each thread, weak has the last epochs of other threads that weak-causally-precede its next event, and the clock
+// of package order has those that happen before it. An epoch ends with each release, and only the ends of epochs
+// weak-causally-precede. So a thread whose weak has an epoch has in weak all that happened before the end of that
+// epoch.
 package wcp
 
 import (
@@ -34,14 +37,13 @@ var Spec = cpu.Spec{
 type variable struct {
 	write order.Epoch
 	read  order.Epoch // the last read since the write, if readers is empty
-	// readers holds, once two reads since the write were not ordered, the last one of each thread.
+	// readers holds the last read of each thread, once two reads since the write were not ordered.
 	readers order.Clock
-	locks   []guard // the locks under which it was accessed
+	locks   []guard // the locks that were held at accesses
 }
 
-// guard holds the sections of a lock in which a variable was accessed. Whatever happened before the end of a section
-// happened before the end of a later one. So among the sections of other threads than the current one, the latest
-// represents all.
+// guard holds the sections of a lock in which a variable was accessed. What happened before the end of a section also
+// happened before the end of every later section of the lock. So the latest section of another thread suffices.
 type guard struct {
 	lock    uint32
 	reading bool   // in the section whose number is section
@@ -51,14 +53,14 @@ type guard struct {
 	writes  latest
 }
 
-// latest holds the last closed section, and the last one of another thread than that one. With only one of them, a
-// thread's own past would weak-causally-precede it, or another's would be lost.
+// latest holds the last closed section, and the last closed section of any other thread. One section is not enough: if
+// it is the thread's own, rule (a) must use the other one.
 type latest [2]closed
 
 // closed is the end of a section.
 type closed struct {
-	at     order.Epoch  // the epoch that ended with it; 0 for none
-	before *order.Clock // everything that happened before
+	at     order.Epoch  // the epoch that ended with the section; 0 if there is none
+	before *order.Clock // everything that happened before the end
 }
 
 func (l *latest) add(c closed) {
@@ -68,7 +70,7 @@ func (l *latest) add(c closed) {
 	l[0] = c
 }
 
-// join adds to a thread what happened before the last section of another thread.
+// join joins to weak what happened before the end of the last section of another thread.
 func (l *latest) join(t *thread, id uint16) {
 	c := &l[0]
 	if c.at.Thread() == id {
@@ -82,29 +84,29 @@ func (l *latest) join(t *thread, id uint16) {
 // section is a critical section.
 type section struct {
 	thread   uint16
-	acquired order.Epoch // stands for the acquire: no event of the epoch is ordered before another thread without it
+	acquired order.Epoch // epoch of the acquire: if an event of this epoch is ordered before another thread, so is the acquire
 	end      order.Clock // everything before its release; nil while it is open
 }
 
 // lock is the state of a lock.
 type lock struct {
-	weak     order.Clock // of the last releasing thread, at its release
+	weak     order.Clock // weak of the last releasing thread at its release
 	sections []section   // the closed sections, from number first on, followed by the open one
 	first    int
 	next     []int // by thread: the number of the first section not yet known to be ordered before its next release
 	check    int   // the length of sections at which unneeded ones are searched for
 }
 
-// held is a lock that a thread holds.
+// held is a lock that a thread holds, and its open section.
 type held struct {
 	lock    uint32
 	section uint64
-	touched []uint32 // variables
+	touched []uint32 // variables that were accessed in the section
 }
 
 // thread is the state of a thread.
 type thread struct {
-	weak  order.Clock // its own entry is the epoch that weak-causally-precedes, not the one that precedes in the thread
+	weak  order.Clock // its own entry is the last of its epochs that weak-causally-precedes its next event, not its current epoch
 	held  []held
 	spare [][]uint32
 	over  bool // it was joined
@@ -144,7 +146,7 @@ func (d *detector) Events(events []cpu.Event) {
 	for len(part) > 0 {
 		events = events[len(part):]
 		next := events[:min(len(events), prefetch.Most)]
-		d.ask(next) // while part is judged
+		d.ask(next) // prefetches while part is judged
 		d.step(part)
 		d.events += uint64(len(part))
 		part = next
@@ -248,10 +250,10 @@ func (d *detector) release(t *thread, e *cpu.Event) {
 	d.order.Step(e)
 }
 
-// order is rule (b), for the release of the open section: sections of other threads whose acquire is ordered before it.
-// Sections of the thread itself are skipped, because otherwise everything that happened before them would be ordered.
-// If one section is ordered then so are all before it, and whatever happened before their ends happened before its own.
-// No later section began before that.
+// order applies rule (b) to the release of the open section. It searches the sections of other threads whose acquire is
+// ordered before the release. It skips the thread's own sections, because otherwise everything that happened before
+// them would be ordered. If one section is ordered, so are all before it, and what happened before their ends happened
+// before its end. No section after it began before its end.
 func (l *lock) order(t *thread, id uint16) {
 	for len(l.next) <= int(id) {
 		l.next = append(l.next, 0)
@@ -272,7 +274,7 @@ func (l *lock) order(t *thread, id uint16) {
 	l.next[id] = at
 }
 
-// forget drops, now and then, the sections that all threads have passed.
+// forget removes the sections that no thread needs any more. It runs when the number of sections has doubled.
 func (l *lock) forget(threads []thread) {
 	if len(l.sections) < l.check {
 		return
@@ -294,7 +296,7 @@ func (l *lock) forget(threads []thread) {
 	l.check = max(64, 2*len(l.sections))
 }
 
-// guard returns the accesses under a lock; nil for none.
+// guard returns the accesses under a lock, or nil if there are none.
 func (v *variable) guard(lock uint32) *guard {
 	for i := range v.locks {
 		if v.locks[i].lock == lock {
@@ -304,14 +306,15 @@ func (v *variable) guard(lock uint32) *guard {
 	return nil
 }
 
-// inSections is rule (a), for an access in the sections of the locks that the thread holds. Atomic accesses conflict as others do.
+// inSections applies rule (a) to an access, for each lock that the thread holds. Atomic accesses conflict like plain
+// ones.
 func (t *thread) inSections(v *variable, e *cpu.Event) {
 	for k := range t.held {
 		t.inSection(&t.held[k], v, e)
 	}
 }
 
-// inSection is rule (a), for an access in a section, and records the access.
+// inSection applies rule (a) to an access in a section, and records the access.
 func (t *thread) inSection(h *held, v *variable, e *cpu.Event) {
 	g := v.guard(h.lock)
 	if g == nil {
@@ -322,7 +325,7 @@ func (t *thread) inSection(h *held, v *variable, e *cpu.Event) {
 		g.section, g.reading, g.writing = h.section, false, false
 		h.touched = append(h.touched, e.Object)
 	} else if g.writing || g.reading && !e.Op.Writes() {
-		return // no other thread has been in a section since
+		return // no other thread has been in a section of the lock since
 	}
 	g.writes.join(t, e.Thread)
 	if !e.Op.Writes() {
@@ -333,7 +336,8 @@ func (t *thread) inSection(h *held, v *variable, e *cpu.Event) {
 	g.reads.join(t, e.Thread)
 }
 
-// judge compares an access with the history of the variable, as fasttrack does with its order, and records it.
+// judge compares an access with the history of the variable, like fasttrack but with its own order, and records the
+// access.
 func (d *detector) judge(t *thread, v *variable, e *cpu.Event, at uint64) {
 	now := d.order.Clock(e.Thread)[e.Thread]
 	if e.Op == cpu.Write {
@@ -360,7 +364,7 @@ func (d *detector) judge(t *thread, v *variable, e *cpu.Event, at uint64) {
 	}
 }
 
-// checkAll compares an access with the plain ones that conflict with it.
+// checkAll compares an access with the plain accesses that conflict with it.
 func (d *detector) checkAll(t *thread, v *variable, e *cpu.Event, at uint64) {
 	atomic := e.Op == cpu.ReadAtomic || e.Op == cpu.WriteAtomic
 	d.check(t, v.write, true, atomic, e, at)
@@ -379,7 +383,7 @@ func (d *detector) other(t *thread, e *cpu.Event, at uint64) {
 	case cpu.Part:
 		d.part(e.Object, e.Location)
 	case cpu.Forget:
-		for id := range d.threads { // the variable was touched in open sections, whose ends would look for its guards
+		for id := range d.threads { // open sections in which the variable was touched would look for its guards when they end
 			for k := range d.threads[id].held {
 				h := &d.threads[id].held[k]
 				h.touched = slices.DeleteFunc(h.touched, func(x uint32) bool { return x == e.Object && v.guard(h.lock) != nil })
@@ -394,7 +398,7 @@ func (d *detector) other(t *thread, e *cpu.Event, at uint64) {
 	}
 }
 
-// part gives a new variable the history of another one. Open sections will add their ends to both.
+// part gives a new variable the history of the one it was a part of. The ends of open sections will be added to both.
 func (d *detector) part(variable, of uint32) {
 	v, from := &d.variables[variable], &d.variables[of]
 	*v = *from
@@ -428,8 +432,8 @@ func (d *detector) check(t *thread, x order.Epoch, wrote, atomic bool, e *cpu.Ev
 		Predicted: d.order.Clock(e.Thread).Has(x)})
 }
 
-// MemoryBytes implements cpu.Detector. The clock of a section's end is counted only with the section, though the
-// variables accessed in it may keep it longer.
+// MemoryBytes implements cpu.Detector. The clock of a section's end is counted only while the section is kept. The
+// variables accessed in the section may keep it longer.
 func (d *detector) MemoryBytes() uint64 {
 	n := uint64(cap(d.variables)) * 64
 	for i := range d.variables {

@@ -21,9 +21,9 @@ func races(events ...cpu.Event) (found []cpu.Race) {
 	return found
 }
 
-// TestOwnSectionsAreNoHistory: rule (b) is of two threads. The first section of l by thread 1 has its acquire, but not its
-// release, ordered before its second. Were the section taken for another thread's, what thread 3 released to it inside would seem to
-// weak-causally-precede the last write.
+// TestOwnSectionsAreNoHistory checks that rule (b) needs two threads. The acquire of thread 1's first section of l is
+// ordered before its second section, but the release is not. If rule (b) used the thread's own section, what thread 3
+// released to it inside would seem to weak-causally-precede the last write.
 func TestOwnSectionsAreNoHistory(t *testing.T) {
 	got := races(
 		on(3, cpu.Write, z), on(3, cpu.Acquire, k), on(3, cpu.Release, k),
@@ -37,7 +37,7 @@ func TestOwnSectionsAreNoHistory(t *testing.T) {
 	}
 }
 
-// TestReleaseAlone: a trace may begin inside a section.
+// TestReleaseAlone checks that a trace may begin inside a section.
 func TestReleaseAlone(t *testing.T) {
 	got := races(on(0, cpu.Write, x), on(0, cpu.Release, l), on(1, cpu.Acquire, l), on(1, cpu.Write, x), on(1, cpu.Release, l), on(1, cpu.Release, l))
 	if len(got) != 1 || !got[0].Predicted {
@@ -45,7 +45,7 @@ func TestReleaseAlone(t *testing.T) {
 	}
 }
 
-// TestForgets wants the sections that every thread has come past to go, and no other.
+// TestForgets checks that sections are removed when all threads have passed them, and not before.
 func TestForgets(t *testing.T) {
 	d := newDetector(func(r cpu.Race) { t.Errorf("%+v", r) })
 	var events []cpu.Event
@@ -58,7 +58,7 @@ func TestForgets(t *testing.T) {
 		t.Errorf("%d sections of 4000 are kept, all of which are ordered", got)
 	}
 	kept := d.MemoryBytes()
-	// A thread that has not taken the lock may come to need them.
+	// A thread that has not taken the lock may still need the sections.
 	d.Events([]cpu.Event{on(0, cpu.Fork, 2)})
 	d.Events(events)
 	if got := len(d.locks[l].sections); got < 4000 || d.MemoryBytes() < kept+4000*40 {
@@ -66,7 +66,7 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// TestAtomicAccessesInSections: rule (a) is of atomic accesses, too. Two sections that a lock keeps apart are no race.
+// TestAtomicAccessesInSections checks that rule (a) applies to atomic accesses. Two sections of one lock do not race.
 func TestAtomicAccessesInSections(t *testing.T) {
 	for _, ops := range [][2]cpu.Op{{cpu.Write, cpu.WriteAtomic}, {cpu.WriteAtomic, cpu.Write}, {cpu.ReadAtomic, cpu.Write}, {cpu.Write, cpu.ReadAtomic}} {
 		got := races(on(0, cpu.Acquire, l), on(0, ops[0], x), on(0, cpu.Release, l), on(1, cpu.Acquire, l), on(1, ops[1], x), on(1, cpu.Release, l))

@@ -1,5 +1,6 @@
-// Package example is a detector to begin with: words of shared memory that one warp writes and another reads, with no barrier
-// of the block between. It is not in the list. Blind spots: all that is not this, and named barriers, which it takes for whole ones.
+// Package example is a detector to begin with. It finds words of shared memory that one warp writes and another reads
+// without a barrier of the block between the two. It is not in the list. It finds no other races, and treats a named
+// barrier like a barrier of the whole block.
 package example
 
 import (
@@ -16,26 +17,26 @@ var Spec = detect.Spec{
 	Name:   "example",
 	Doc:    "Words of shared memory that one warp writes and another reads with no barrier between.",
 	Source: "docs/detectors.md",
-	Needs:  event.NeedShared | event.NeedSync | event.NeedLaunch, // nothing else is made for it
+	Needs:  event.NeedShared | event.NeedSync | event.NeedLaunch, // no other events are made for it
 	New: func(c detect.Config) detect.Detector {
 		return &detector{Set: findings.New("example", c), memory: shadow.New[cell](4)}
 	},
 }
 
-// cell is what is kept for each word: its last write.
+// cell is the metadata of a word: its last write.
 type cell struct {
 	write   detect.Access
-	barrier int // barriers of the block before it, plus one; 0: no write
+	barrier int // number of barriers of the block before it, plus one; 0 for no write
 }
 
 type detector struct {
-	*findings.Set                       // Findings: one for each pair of source places; and More
-	memory        *shadow.Memory[cell]  // a cell for each word, zero at first
+	*findings.Set                       // Findings, one for each pair of source places, and More
+	memory        *shadow.Memory[cell]  // a cell for each word, initially zero
 	launch        event.Launch          // launches run one after another
-	barriers      map[shadow.Window]int // that each block has passed
+	barriers      map[shadow.Window]int // by block: number of barriers passed
 }
 
-// Events takes the next events of the execution. What a launch began with says how many warps a block has.
+// Events judges the next events of the execution. The launch of a KernelBegin gives the number of warps in a block.
 func (d *detector) Events(b *event.Batch) {
 	for i := range b.Events {
 		e := &b.Events[i]
@@ -57,7 +58,7 @@ func (d *detector) Events(b *event.Batch) {
 	}
 }
 
-// word judges an access to a word and takes it down.
+// word judges an access to a word and records it.
 func (d *detector) word(c *cell, e *event.Event, now detect.Access, barrier int) {
 	if e.Kind == event.Load && c.barrier == barrier && c.write.Warp != now.Warp {
 		d.Add(&findings.Race{Facts: detect.Facts{Category: detect.SameBlock, Earlier: c.write, Later: now}})

@@ -463,8 +463,8 @@ func (d *Detector) untold(a *history.Access, x *bulkHalf) bool {
 }
 
 // unfilled concerns an operation of the tensor cores, x, that reads the byte at, and a copy into it, a, that is issued
-// now and does not know of the operation. It says that the stage was already free: the issuer of the copy knows of an
-// earlier operation that has read what the last copy brought, or no copy has brought anything yet.
+// now and is not ordered after the operation. It reports whether the buffer was already free: an earlier operation that
+// is ordered before the issue has read what the last copy wrote, or no copy has written anything yet.
 func (d *Detector) unfilled(a *history.Access, x *bulkHalf, at uint64) bool {
 	rank, from, ok := sharedAt(&x.memory, at)
 	if !ok || event.InTensorMemory(from) {

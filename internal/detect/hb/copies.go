@@ -350,7 +350,7 @@ func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
 	return at < uint64(len(c.landed)) && c.landed[at].n > last
 }
 
-// tellCopyOf gives a function that adds a race with a copy in flight to the findings.
+// tellCopyOf returns a function that adds a race with a copy in flight to the findings.
 func (d *Detector) tellCopyOf(x *copyHalf) func(*history.Access, history.Race) {
 	return func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) }
 }

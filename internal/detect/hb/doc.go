@@ -35,7 +35,7 @@
 //   - An assumed signal and wait (event.HostOp) order nothing. If they would order a race, and the earlier launch or
 //     host operation ended before the later one began, the race is a warning (detect.HostThreads).
 //
-//   - Cluster barriers: all arrivals at a phase happen before what those who wait for the phase do next. A relaxed
+//   - Cluster barriers: all arrivals at a phase happen before what the threads that wait for it do next. A relaxed
 //     arrival publishes only what its thread had done at its last fence, and the initialisations by mbarrier.init that
 //     precede its last fence.mbarrier_init. That fence releases these initialisations and nothing else (inits.go).
 //
@@ -118,10 +118,10 @@
 //
 // The detector has three parts.
 //
-// Package order decides who happens before whom. It performs synchronisation and gives each access a view: what its
-// thread knows at that moment. Clocks are trees (package clock). Epochs are numbered by block. Each synchronisation
-// takes the next number of its block, so threads that synchronise alike have equal epochs, and an epoch identifies the
-// synchronisation that began it. The lanes of a warp share one view while they synchronise alike.
+// Package order implements happens-before. It performs synchronisation and assigns a view to each access: the epochs
+// that its thread knows at that moment. Clocks are trees (package clock). Epochs are numbered by block. Each
+// synchronisation takes the next number of its block, so threads that synchronise alike have equal epochs, and an epoch
+// identifies the synchronisation that began it. The lanes of a warp share one view while they synchronise alike.
 //
 // Package history records what was done to each byte, and finds the recorded accesses that a new access races with. It
 // has two implementations. Plain is the definition: a list of accesses for each byte. Fast is for whole programs. Tests

@@ -36,7 +36,7 @@ type deferred struct{ at, n, warp uint32 }
 // paths is the tree of a launch: each path from the root is a sequence of accesses of a warp in an interval. It also
 // holds the combinations of paths on which nothing raced.
 type paths struct {
-	nodes  []node              // nodes[0] is the root; nodes[1+w] stands for the time of warp w before its first interval
+	nodes  []node              // nodes[0] is the root; nodes[1+w] is the time of warp w before its first interval
 	edges  map[edge]uint32     // to the children other than node.first
 	clean  map[uint64][]uint32 // by hash of interval.at: a value of it with which nothing raced
 	hits   int                 // the number of accesses that were never judged

@@ -413,8 +413,8 @@ func (d *Detector) landGroups(x *copyHalf, lanes uint32) (kept uint32) {
 	return kept
 }
 
-// tellPhase lets those who wait for the completed phase of the mbarrier at e.Addr know that the counter's operations
-// are complete.
+// tellPhase orders the counter's operations before the threads that wait for the completed phase of the mbarrier at
+// e.Addr.
 func (d *Detector) tellPhase(e *event.Event, blk *order.Block, wi uint32, of *operations) {
 	lane := bits.TrailingZeros32(e.Mask)
 	tell := event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: 1 << lane,

@@ -56,7 +56,7 @@ type mark struct {
 	bytes  uint16 // a bit for each byte of the granule
 }
 
-// copyOrder says what happens before a cp.async by lanes of a warp, and who knows that it is complete.
+// copyOrder records what happens before a cp.async by lanes of a warp, and which threads know that it is complete.
 type copyOrder struct {
 	issued int             // proxies.time at the issue
 	views  [32]*order.View // of the lanes, at the issue
@@ -259,8 +259,8 @@ func (d *Detector) copyDone(x *copyHalf, done uint32, waited bool) {
 	}
 }
 
-// touch records the access now, whose bytes it fills in. The access replaces those that it happens after: those that
-// who knows and that were complete before time.
+// touch records the access now, whose bytes it fills in. The access replaces those that happen before it: those
+// that are in the view of who and that were complete before time.
 func (p *proxies) touch(rank uint32, from, size uint64, now mark, who *order.Actor, time int) {
 	for at, end := from, from+size; at < end; {
 		low := at % copyGranule
@@ -472,7 +472,7 @@ func (d *Detector) Notes() []string {
 	if !d.forgot {
 		return nil
 	}
-	return []string{"More proxy fences were executed that may all matter than are kept: of accesses after that a missing one may not be told"}
+	return []string{"Not all proxy fences are kept, because too many were executed: a missing proxy fence before a later access may not be reported"}
 }
 
 // fenceGlobal records a fence for global memory by lanes of a warp.

@@ -17,7 +17,7 @@ import (
 // histories are the values of the option history.
 var histories = Spec.Options[0].Values
 
-// reasonOf gives the oracle's names of categories.
+// reasonOf has the oracle's names of categories.
 var reasonOf = map[detect.Category]string{
 	detect.VolatileRace: "volatile", detect.LockstepRace: "warp-synchronous", detect.MixedSizeRMW: "mixed-size-rmw",
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.LostUpdate: "lost-update", detect.CrossBlock: "cross-block",

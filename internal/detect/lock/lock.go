@@ -497,7 +497,7 @@ func (t *Tracker) give(e *event.Event, h *hold, bit uint32, can bool) {
 	}
 }
 
-// scope gives the scope of a lock operation made of an atomic operation and a fence.
+// scope returns the scope of a lock operation made of an atomic operation and a fence.
 func (t *Tracker) scope(atomic, fence bool) bool {
 	switch t.rules.Scope {
 	case OfFence:

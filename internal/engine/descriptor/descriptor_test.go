@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEncoding: what is decoded is what was encoded, every field.
+// TestEncoding checks that decoding returns every encoded field.
 func TestEncoding(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -21,7 +21,7 @@ func TestEncoding(t *testing.T) {
 		for i := range m.Lower {
 			m.Lower[i], m.Upper[i] = int16(rng.Uint32()), int16(rng.Uint32())
 		}
-		if got, _ := DecodeTensorMap(m.Encode()); *got != m { // it breaks rules
+		if got, _ := DecodeTensorMap(m.Encode()); *got != m { // although it is invalid
 			t.Errorf("%+v becomes %+v", m, *got)
 		}
 		x := Texture{Data: rng.Uint64(), Pitch: rng.Uint64(), Slice: rng.Uint64(), Width: rng.Uint32(), Height: rng.Uint32(), Depth: rng.Uint32(), Dims: uint8(1 + rng.IntN(3)),
@@ -47,7 +47,7 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// TestLevels: which levels a level of detail means, and where they lie.
+// TestLevels checks which levels a level of detail selects, and their places.
 func TestLevels(t *testing.T) {
 	x := &Texture{Data: 1 << 20, Width: 5, Height: 3, Depth: 2, Dims: 2, Layered: true, Pitch: 20, Slice: 60, Format: FloatChannel, Bits: [4]uint8{32}, Levels: 3, Most: 2, Bias: 0.25}
 	last := x.Level(2)
@@ -73,7 +73,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestCube: a direction meets the face and the place that the guide's table tells.
+// TestCube checks that a direction selects the face and the coordinates of the guide's table.
 func TestCube(t *testing.T) {
 	for _, c := range []struct {
 		at   [3]float64

@@ -622,7 +622,7 @@ func (m *Memory) IsShut(addr uint64) bool {
 	return b != nil && m.shut[b.Addr]
 }
 
-// Hidden gives the allocation that covers addr when kernels do not reach it because of the device that it belongs to, or because it is shut.
+// Hidden returns the allocation that covers addr if kernels cannot access it, because of its device or because it is shut.
 func (m *Memory) Hidden(addr uint64) (Alloc, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

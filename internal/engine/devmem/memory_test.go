@@ -71,7 +71,8 @@ func TestMemoryFree(t *testing.T) {
 	}
 }
 
-// TestMemoryReuse fills a half many times over: the allocations are disjoint, zero, and freed ranges come back.
+// TestMemoryReuse fills half of the memory many times. Allocations must be disjoint and zero, and freed ranges must be
+// reused.
 func TestMemoryReuse(t *testing.T) {
 	m := newTestMemory(t, 1<<20)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -185,10 +186,10 @@ func TestMemoryHeap(t *testing.T) {
 	}
 }
 
-// TestDrop gives the whole pages of a megabyte and more back, which then read as zero.
+// TestDrop frees the whole pages of a range of at least a megabyte. They must then read as zero.
 func TestDrop(t *testing.T) {
 	m := newTestMemory(t, 8<<20)
-	over := NewOver(make([]byte, 8<<20), nil) // which cannot do that
+	over := NewOver(make([]byte, 8<<20), nil) // cannot free pages
 	for _, c := range []struct{ off, end, from, to uint64 }{
 		{0, 1 << 20, 0, 1 << 20}, {0, 1<<20 - 1, 1<<20 - 1, 1<<20 - 1}, {4096, 3 << 20, 4096, 3 << 20}, {1, 1<<20 + 1, 4096, 1 << 20}, {4095, 2<<20 + 4095, 4096, 2 << 20},
 	} {
@@ -213,7 +214,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestApart wants memory of a tool far from that of the program, whose addresses it does not change, and gone when it is freed.
+// TestApart checks that memory of a tool is far from the program's, does not change the program's addresses, and is
+// gone when it is freed.
 func TestApart(t *testing.T) {
 	m := newTestMemory(t, 1<<20)
 	first := mustAlloc(t, m, 100, DeviceAlloc, "a")

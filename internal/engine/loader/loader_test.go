@@ -51,7 +51,8 @@ func load(t *testing.T) (*Program, *devmem.Memory) {
 	return p, mem
 }
 
-// TestLoad: variables have addresses and their initial values, addresses among them, until the program is unloaded.
+// TestLoad checks that variables have addresses and initial values, which may be addresses, until the program is
+// unloaded.
 func TestLoad(t *testing.T) {
 	p, mem := load(t)
 	counter, size, ok := p.Symbol("counter")
@@ -87,7 +88,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestImage: operands are resolved for a kernel.
+// TestImage checks that operands are resolved for a kernel.
 func TestImage(t *testing.T) {
 	p, _ := load(t)
 	k := p.Kernel("k")
@@ -116,7 +117,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestKeep: what is kept is made once for each key.
+// TestKeep checks that a kept value is made once for each key.
 func TestKeep(t *testing.T) {
 	type a struct{}
 	type b struct{}

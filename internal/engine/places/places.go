@@ -102,7 +102,8 @@ func (t *Table) folded(caller uint32, callee *isa.Func) (uint32, bool) {
 	return 0, false
 }
 
-// Site gives what a place stands for: an instruction of a function, and the place of the call of that function, 0 for a kernel.
+// Site returns the site of a place: an instruction of a function, and the place of the call of that function, which is
+// 0 for a kernel.
 func (t *Table) Site(place uint32) (fn *isa.Func, at int, caller uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +111,7 @@ func (t *Table) Site(place uint32) (fn *isa.Func, at int, caller uint32) {
 	return f.fn, int(place - f.base), f.caller
 }
 
-// frame gives the frame that place lies in.
+// frame returns the frame that place lies in.
 func (t *Table) frame(place uint32) *placeFrame {
 	i := sort.Search(len(t.frames), func(i int) bool { return t.frames[i].base > place }) - 1
 	return &t.frames[i]
@@ -281,8 +282,8 @@ func (t *Table) of(f *isa.Func) funcArms {
 	return x
 }
 
-// PartsAgain reports whether lanes of a warp that runs a function may part at a branch with accesses on two arms, and
-// do so again after they have reconverged. A called function may be called in a loop.
+// PartsAgain reports whether lanes of a warp that runs a function may diverge at a branch with accesses on two arms,
+// reconverge, and diverge there again. A called function may be called in a loop.
 func (t *Table) PartsAgain(f *isa.Func) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// formatCases are formats with the packed arguments and what C prints. The expectations are those of the C standard;
-// TestFormatAgainstC asks a C compiler.
+// formatCases are formats with packed arguments and the output of C. The expected output follows the C standard;
+// TestFormatAgainstC compares it with a C compiler.
 var formatCases = []struct {
 	format string
 	args   []any
@@ -58,7 +58,7 @@ var formatCases = []struct {
 	{"%k %", nil, "%k %"},
 }
 
-// packArgs lays arguments out as the compiler does: each at a multiple of its size. Strings go to pool.
+// packArgs lays out arguments as the compiler does: each at a multiple of its size. Strings go to pool.
 func packArgs(args []any, pool map[uint64]string) []byte {
 	var b []byte
 	put := func(size int, v uint64) {
@@ -117,7 +117,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestFormatAgainstC has a C compiler judge the expectations.
+// TestFormatAgainstC compares the expected output with that of a C compiler.
 func TestFormatAgainstC(t *testing.T) {
 	cc, err := exec.LookPath("cc")
 	if err != nil {

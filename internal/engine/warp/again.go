@@ -12,7 +12,7 @@ import (
 
 // In loops over tiles the warps of all blocks access the same places of shared memory again and again. The machine
 // remembers the accesses of a list. When a list makes the same accesses again, they become one event.Series: one event
-// then stands for dozens.
+// then replaces dozens.
 
 // sequence is a run of accesses to shared memory that a list made one after the other.
 type sequence struct {

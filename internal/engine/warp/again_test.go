@@ -15,11 +15,11 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// retold keeps a stream as text, with and without Again.
+// retold records a stream as text, with and without Again events.
 type retold struct {
 	recorder
 	room   []event.Event
-	again  int // events of that kind
+	again  int // number of Again events
 	events int
 	t      testing.TB
 	series map[*event.Series]bool
@@ -73,7 +73,7 @@ func (r *retold) plain(b *event.Batch) {
 	}
 }
 
-// tiles writes kernels whose blocks access the same places of shared memory again and again.
+// tiles writes kernels whose blocks access the same shared memory repeatedly.
 type tiles struct {
 	*rand.Rand
 	strings.Builder
@@ -134,7 +134,7 @@ func (k *tiles) body(depth int) {
 	for range 1 + k.IntN(6) {
 		base, off := k.bases[k.IntN(len(k.bases))], 4*k.IntN(40)
 		if k.IntN(12) == 0 {
-			base = "%r6" // which is no line
+			base = "%r6" // not a line
 		}
 		switch k.IntN(24) {
 		default:
@@ -162,7 +162,7 @@ func (k *tiles) body(depth int) {
 	}
 }
 
-// TestAgain wants the same stream with series as without, event for event.
+// TestAgain checks that the stream with series has the same events as the stream without.
 func TestAgain(t *testing.T) {
 	n := 250
 	if !testsize.Long() {
@@ -217,8 +217,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestRemembered: a sequence gives its place to another one when it has been missed once more often than its life says; its events
-// stay those of whoever holds them. Where more accesses miss than are found, remembering ends.
+// TestRemembered checks that a sequence is replaced when it has been missed once more often than its life allows. Its
+// events stay valid for their holders. If more accesses miss than are found, remembering ends.
 func TestRemembered(t *testing.T) {
 	q := &remembered{}
 	list := func(n uint64) []lanes.Head { return []lanes.Head{{Imm: 1, At: n}, {Imm: 2, At: n}, {Imm: 3, At: n}} }
@@ -257,7 +257,7 @@ func TestRemembered(t *testing.T) {
 			t.Errorf("after %d misses and %d hits, and three misses, off: %v", c.misses, c.hits, q.off)
 		}
 	}
-	// Each of mask, first, middle and last access tells where a sequence is kept.
+	// Each of the mask and the first, middle and last address determines the place of a sequence.
 	seen := map[**sequence]int{}
 	for i := range uint64(40) {
 		seen[q.at(7, list(i))]++

@@ -88,8 +88,8 @@ func (a *arm) goesOn() bool {
 	return a.w.Time < a.end && a.w.Strain < a.w.Check
 }
 
-// run executes for the lanes of mask the arm that begins at pc, up to the place behind. It returns the place that the
-// lanes reached, and false if that place is inside the arm.
+// run executes the arm that begins at pc for the lanes of mask, up to the place behind, which follows the arm. It
+// returns the place that the lanes reached, and false if that place is inside the arm.
 func (a *arm) run(pc, behind int32, mask uint32) (int32, bool) {
 	x, w, t := a.x, a.w, a.x.t
 	for from := pc; ; {

@@ -31,8 +31,8 @@ const (
 `
 )
 
-// atomStep writes an atomic at random: of any kind and space, on one address, on a line of them or on scattered ones, with
-// a guard or without.
+// atomStep writes a random atomic: of any kind and space, on one address, a line or scattered addresses, with or
+// without a guard.
 func atomStep(r *rand.Rand, b *strings.Builder) {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	size := []int{4, 4, 8, 8, 2}[r.IntN(5)]
@@ -89,8 +89,8 @@ func atomStep(r *rand.Rand, b *strings.Builder) {
 	}
 }
 
-// TestAtomicsNoDiff compares the engines on atomics whose lanes contend. In straight code of one warp the order is known,
-// so that the event streams must be the same, and what each lane received.
+// TestAtomicsNoDiff compares the engines on atomics with contending lanes. In straight-line code of one warp the order
+// is known, so the event streams and the values that each lane gets must be the same.
 func TestAtomicsNoDiff(t *testing.T) {
 	rounds := 150
 	if testing.Short() {

@@ -8,8 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// TestCountedBarrierOfDivergedWarp has warps arrive at a barrier with a thread count in parts, at several places, while other
-// parts are still on their way: a warp counts in full when all of its live lanes have arrived, and no sooner.
+// TestCountedBarrierOfDivergedWarp makes warps arrive in parts at a barrier with a thread count, at several places,
+// while other parts have not arrived. A warp must count in full when all its live lanes have arrived, and not before.
 func TestCountedBarrierOfDivergedWarp(t *testing.T) {
 	for _, c := range []struct{ name, late string }{
 		{"all", ""},
@@ -63,7 +63,8 @@ after:
 	}
 }
 
-// TestBarrierCounts has the lanes of a warp give a barrier different thread counts, which the first to arrive decides.
+// TestBarrierCounts gives a barrier different thread counts in the lanes of a warp. The first lane to arrive determines
+// the count.
 func TestBarrierCounts(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.lt.u32 %p1, %ln, 4;
@@ -76,7 +77,7 @@ func TestBarrierCounts(t *testing.T) {
 	}
 }
 
-// TestFallingOffTheEnd: threads return where the code ends.
+// TestFallingOffTheEnd checks that threads return at the end of the code.
 func TestFallingOffTheEnd(t *testing.T) {
 	for _, body := range []string{"st.global.u32 [%mine], 5;", "setp.lt.u32 %p1, %ln, 5;\n\tst.global.u32 [%mine], 5;\n\t@%p1 bra end;\n\tst.global.u32 [%mine], 5;\nend:"} {
 		src := strings.Replace(kernel(body), "\n\tret;\n}", "\n}", 1)
@@ -97,7 +98,8 @@ func TestFallingOffTheEnd(t *testing.T) {
 	}
 }
 
-// TestClockGivesWay: a warp that reads a clock again and again may be waiting, and gives way to others as one that polls.
+// TestClockGivesWay checks that a warp that reads a clock repeatedly gives way like one that polls, because it may be
+// waiting.
 func TestClockGivesWay(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.ge.u32 %p1, %tx, 32;

@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// benchKernels are loops of n rounds over one kind of work.
+// benchKernels are loops of n iterations over one kind of work.
 var benchKernels = map[string]string{
 	"arithmetic": `
 	mov.u32 %r1, %gid;
@@ -127,7 +127,7 @@ loop:
 	st.global.u32 [%mine], %r1;`,
 }
 
-// benchFunctions are what the kernels with calls call.
+// benchFunctions are the functions that benchKernels call.
 const benchFunctions = `
 .func (.param .b32 r) fib (.param .b32 n)
 {
@@ -173,7 +173,7 @@ more:
 .global .align 8 .u64 table[2] = {step, mix};
 `
 
-// benchSource is a module with a kernel of benchKernels.
+// benchSource returns a module with one of benchKernels.
 func benchSource(body string) string { return prelude + benchFunctions + entry("k", body) }
 
 // discard counts events.
@@ -181,7 +181,8 @@ type discard struct{ events int }
 
 func (d *discard) Events(b *event.Batch) { d.events += len(b.Events) }
 
-// benchEngine measures an engine bare and with all events made and thrown away. The digest is that of the result.
+// benchEngine measures an engine without events, and with all events made and dropped. The digest is that of the
+// result.
 func BenchmarkRef(b *testing.B)  { benchEngine(b, engine.NewRef()) }
 func BenchmarkWarp(b *testing.B) { benchEngine(b, New()) }
 

@@ -9,8 +9,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// bulkBody begins kernels with 128 bytes at %rd1 of global memory, words 100 + l, and 128 at %r1 of shared memory, words 200 + l, each followed
-// by as many words 7; lane 0 (%p1) has initialised a barrier for one arrival at %r6.
+// bulkBody begins kernels with 128 bytes of global memory at %rd1, words 100 + l, and 128 bytes of shared memory at
+// %r1, words 200 + l. Each is followed by as many words 7. Lane 0 (%p1) has initialised a barrier for one arrival at
+// %r6.
 const bulkBody = `
 	.shared .align 128 .b8 tile[256];
 	.shared .align 8 .b64 bar;
@@ -27,7 +28,7 @@ const bulkBody = `
 	bar.sync 0;
 `
 
-// bulkWords is the operations that tests of bulk copies are written in.
+// bulkWords are the operations in the tests of bulk copies.
 var bulkWords = strings.NewReplacer(
 	"IN ", "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+128], [%rd1], ",
 	"OUT ", "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1+128], [%r1], ",
@@ -40,13 +41,14 @@ var bulkWords = strings.NewReplacer(
 	"CHANGE", "st.shared.u32 [%r2], 9;",
 )
 
-// TestBulk: by seed 0 bulk copies are performed when their barrier is tested, or their group waited for.
+// TestBulk checks that with seed 0 bulk copies are performed when their barrier is tested, or when their group is
+// waited for.
 func TestBulk(t *testing.T) {
 	const seven = 7
 	for _, c := range []struct {
 		name, body    string
-		shared, other uint32 // what is added to lane numbers behind the source, in shared and global memory; 7: words 7
-		words         int    // that have been copied
+		shared, other uint32 // base of the words after the source, in shared and global memory; 7 for words 7
+		words         int    // number of copied words
 		outlives      string // what a copy may do when the block ends
 	}{
 		{"no wait", "IN 128 BAR EXPECT 128;", seven, seven, 0, "write"},
@@ -102,7 +104,8 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// TestBulkPhase: the phase of the barrier is complete when its bytes are, under every schedule, whoever waits.
+// TestBulkPhase checks that the phase of the barrier is complete when all its bytes have arrived, under every schedule,
+// whoever waits.
 func TestBulkPhase(t *testing.T) {
 	g := newRig(t, kernel(bulkBody+bulkWords.Replace("EXPECT 192; IN 64 BAR IN 128 BAR\nagain: TEST\n@!%p2 bra again;")+`
 	ld.shared.u32 %r5, [%r2+128];
@@ -121,7 +124,7 @@ func TestBulkPhase(t *testing.T) {
 	})
 }
 
-// TestBulkEvents: the halves of a copy and its completion.
+// TestBulkEvents checks the events of the two halves of a copy and of its completion.
 func TestBulkEvents(t *testing.T) {
 	g := newRig(t, kernel(bulkBody+bulkWords.Replace("fence.proxy.async.shared::cta; OUT 64; COMMIT READ 0; WAIT 0; IN 48 BAR EXPECT 48; TEST")))
 	k := &kinds{}
@@ -132,7 +135,7 @@ func TestBulkEvents(t *testing.T) {
 	}
 }
 
-// TestBulkFaults: operands that a bulk copy cannot have.
+// TestBulkFaults checks invalid operands of bulk copies.
 func TestBulkFaults(t *testing.T) {
 	for _, c := range []struct {
 		body string
@@ -159,7 +162,8 @@ func TestBulkFaults(t *testing.T) {
 	}
 }
 
-// kinds keeps the events of copies: their kind, address in its buffer or shared memory, bytes and whether a barrier tracks them.
+// kinds records the events of copies: kind, address in the buffer or in shared memory, bytes, and whether a barrier
+// tracks them.
 type kinds struct{ list []string }
 
 func (k *kinds) Events(b *event.Batch) {
@@ -175,12 +179,12 @@ func (k *kinds) Events(b *event.Batch) {
 	}
 }
 
-// TestBulkPieces: bytes that a copy leaves out are not copied, and may lie outside of what the thread can access.
+// TestBulkPieces checks that bytes that a copy omits are not copied, and may be inaccessible for the thread.
 func TestBulkPieces(t *testing.T) {
 	const ignore = "EXPECT 32; @%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob"
 	for _, c := range []struct {
 		name, body    string
-		shared, other string // the words of lanes 0 to 7, 7 where nothing is copied
+		shared, other string // the words of lanes 0 to 7; 7 if nothing is copied
 	}{
 		{"ends", ignore + " [%r1+128], [%rd1], 32, 4, 9, [%r6]; TEST", "[7 101 102 103 104 105 7 7]", "[7 7 7 7 7 7 7 7]"},
 		{"ends, with a policy", ignore + ".L2::cache_hint [%r1+128], [%rd1], 32, 0, 12, [%r6], %rd1; TEST", "[100 101 102 103 104 7 7 7]", "[7 7 7 7 7 7 7 7]"},

@@ -13,8 +13,8 @@ import (
 
 // This file executes calls that are not inlined. Each function has a text of its own. A group that calls gets a frame:
 // a window of the warp's vector and predicate registers above the caller's window, local memory above the caller's, and
-// a copy of the caller's scalars, which the group gets back when it returns. Groups that part inside a function share
-// its frame. Groups that return reach the instruction after the call and join there. So lanes that call different
+// a copy of the caller's scalars, which the group gets back when it returns. Groups that diverge inside a function
+// share its frame. Groups that return reach the instruction after the call and join there. So lanes that call different
 // functions at one place, or that recur to different depths, need no mechanism other than groups.
 
 // A warp that is deepCalls calls deep has turns longer by deepTurn steps. Thus if a recursion never ends, one stack is
@@ -73,7 +73,7 @@ type callFrame struct {
 	users int32 // groups in it, and frames of the calls made in it
 	up    int32 // the caller's frame
 	call  int32 // the effect that called
-	pc    int32 // the place behind the call
+	pc    int32 // the place after the call
 	saved []uint64
 	// The call depth and the start of the function's local memory that engine ref would have.
 	depth, stack int32

@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// callFunctions are what the kernels of TestCallsNoDiff call.
+// callFunctions are the functions that the kernels of TestCallsNoDiff call.
 const callFunctions = `
 .global .align 1 .b8 format[4] = {37, 100, 10, 0};
 .extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
@@ -199,7 +199,7 @@ again:
 }
 `
 
-// through calls a function by its address, which is in %rd3, with %r1, and stores the result.
+// through calls a function by its address in %rd3 with %r1, and stores the result.
 const through = `
 	.param .b32 a0;
 	.param .b32 r0;
@@ -209,12 +209,12 @@ const through = `
 	ld.param.b32 %r2, [r0];
 	st.global.u32 [%mine], %r2;`
 
-// either puts one of two addresses in %rd3.
+// either returns code that sets %rd3 to one of two addresses.
 func either(p, yes, no string) string {
 	return fmt.Sprintf("\tmov.u64 %%rd3, %s;\n\tmov.u64 %%rd4, %s;\n\t%s;\n\tselp.b64 %%rd3, %%rd3, %%rd4, %%p1;\n\tmov.u32 %%r1, %%gid;\n", yes, no, p)
 }
 
-// chain writes functions that call each other, n deep, and a kernel that calls the first.
+// chain returns n functions, each of which calls the next, and a kernel that calls the first.
 func chain(n int) (functions, kernel string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".func (.param .b32 r) link%d (.param .b32 n)\n{\n\t.reg .b32 %%r<4>;\n\tld.param.u32 %%r1, [n];\n\tst.param.b32 [r], %%r1;\n\tret;\n}\n", n)
@@ -226,24 +226,24 @@ func chain(n int) (functions, kernel string) {
 	return b.String(), direct("%gid", "link0")
 }
 
-// direct calls a function by name.
+// direct returns a call of a function by name.
 func direct(arg, fn string) string {
 	return fmt.Sprintf("\t.param .b32 a0;\n\t.param .b32 r0;\n\tst.param.b32 [a0], %s;\n\tcall (r0), %s, (a0);\n\tld.param.b32 %%r2, [r0];\n\tst.global.u32 [%%mine], %%r2;", arg, fn)
 }
 
-// huge is a function of very many instructions.
+// huge returns a function of very many instructions.
 func huge() string {
 	return ".func (.param .b32 r) huge (.param .b32 n)\n{\n\t.reg .b32 %r<4>;\n\tld.param.u32 %r1, [n];\n" +
 		strings.Repeat("\tmad.lo.u32 %r1, %r1, %r1, 3;\n", 70_000) + "\tst.param.b32 [r], %r1;\n\tret;\n}\n"
 }
 
-// TestCallsNoDiff compares the engines where calls stay calls: how they end, faults and places included.
+// TestCallsNoDiff compares the engines if calls remain calls, including faults and places.
 func TestCallsNoDiff(t *testing.T) {
 	odd := "and.b32 %r1, %gid, 1; setp.eq.u32 %p1, %r1, 1"
 	links, nested := chain(150)
 	for _, c := range []struct {
 		name, functions, body string
-		loose                 bool // what lanes do depends on the schedule
+		loose                 bool // the actions of lanes depend on the schedule
 	}{
 		{"two functions", "", either(odd, "twice", "leave") + through, false},
 		{"no function", "", either(odd, "twice", "format") + strings.Replace(through, "ld.param.b32 %r2, [r0]", "mov.u32 %r2, 5", 1), false},
@@ -343,8 +343,8 @@ next:
 	}
 }
 
-// TestResultsOfNoCall: a call that is a fault gives zeros, as a load does, whatever an earlier call has left where its results
-// go, and the thread goes on.
+// TestResultsOfNoCall checks that a call that is a fault returns zeros, like a load, whatever an earlier call has left
+// in the place of its results, and that the thread continues.
 func TestResultsOfNoCall(t *testing.T) {
 	const registers = `
 .func (.reg .b32 r) same (.reg .b32 n) { mov.u32 r, n; ret; }
@@ -404,7 +404,7 @@ func TestResultsOfNoCall(t *testing.T) {
 	}
 }
 
-// TestAddressOfHalfParameter: a function takes the address of a parameter of which the caller has written some bytes.
+// TestAddressOfHalfParameter takes the address of a parameter of which the caller has written only some bytes.
 func TestAddressOfHalfParameter(t *testing.T) {
 	const tail = `
 .func (.param .b32 r) third (.param .b32 n, .param .align 8 .b8 s[16])
@@ -424,7 +424,7 @@ func TestAddressOfHalfParameter(t *testing.T) {
 	ret;
 }
 `
-	// The second is not inlined.
+	// The second function is not inlined.
 	for _, again := range []string{"", `ld.param.u32 %r2, [n];
 	setp.eq.u32 %p, %r2, 7;
 	@!%p bra DONE;

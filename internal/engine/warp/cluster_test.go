@@ -10,10 +10,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// sync is cluster.sync().
+// clusterSync is cluster.sync().
 const clusterSync = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
 
-// inClusters makes the launches of a test have clusters.
+// inClusters returns a function that gives the launches of a test clusters.
 func inClusters(set func(l *engine.Launch), x, y uint32) func(l *engine.Launch) {
 	return func(l *engine.Launch) {
 		if set(l); y > 1 {
@@ -23,7 +23,7 @@ func inClusters(set func(l *engine.Launch), x, y uint32) func(l *engine.Launch) 
 	}
 }
 
-// TestClusterRegisters compares the special registers of clusters with the definitions of the manual.
+// TestClusterRegisters compares the special registers of clusters with their definitions in the manual.
 func TestClusterRegisters(t *testing.T) {
 	names := []string{"%ctaid.x", "%ctaid.y", "%clusterid.x", "%clusterid.y", "%nclusterid.x", "%nclusterid.y", "%cluster_ctaid.x", "%cluster_ctaid.y",
 		"%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z", "%cluster_ctarank", "%cluster_nctarank"}
@@ -51,7 +51,7 @@ func TestClusterRegisters(t *testing.T) {
 	})
 }
 
-// TestClusterShared reads and updates the shared memory of peers, by addresses of every kind.
+// TestClusterShared reads and updates the shared memory of peers by addresses of every kind.
 func TestClusterShared(t *testing.T) {
 	const from = ".shared .align 8 .b32 box[32];\n" +
 		"mov.u32 %r1, box; mad.lo.u32 %r1, %tx, 4, %r1;\n" +
@@ -91,7 +91,7 @@ func TestClusterShared(t *testing.T) {
 	}
 }
 
-// TestClusterFaults: what goes wrong with clusters is told.
+// TestClusterFaults checks the reports of errors with clusters.
 func TestClusterFaults(t *testing.T) {
 	const rank = ".shared .align 8 .b32 box[32]; mov.u32 %r1, box; mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p1, %r2, 0; mapa.shared::cluster.u32 %r3, %r1, 1;\n"
 	for _, c := range []struct {
@@ -121,7 +121,7 @@ func TestClusterFaults(t *testing.T) {
 	}
 }
 
-// TestClusterPhases: a block that exits is not waited for, and phases follow each other.
+// TestClusterPhases checks that a block that has exited is not waited for, and that phases follow each other.
 func TestClusterPhases(t *testing.T) {
 	g := newRig(t, kernel(".shared .align 8 .b32 box[4]; mov.u32 %r1, box; mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p1, %r2, 3; @%p1 ret;\n"+
 		"mov.u32 %r4, 0; mov.u32 %r9, 0; mapa.shared::cluster.u32 %r5, %r1, 0; setp.eq.u32 %p3, %tx, 0;\n"+
@@ -139,7 +139,7 @@ func TestClusterPhases(t *testing.T) {
 	})
 }
 
-// TestClusterShapes: shapes that a device does not take are refused.
+// TestClusterShapes checks that shapes that the device does not support are refused.
 func TestClusterShapes(t *testing.T) {
 	g := newRig(t, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n.visible .entry r() .explicitcluster .reqnctapercluster 2 { ret; }\n.visible .entry m() .maxclusterrank 4 { ret; }")
 	for _, c := range []struct {

@@ -1,4 +1,4 @@
 package warp
 
-// All but the first lists of a text are machine code in tests, where launches are short.
+// In tests, all lists of a program except the first three are compiled to machine code, because launches are short.
 func init() { hotLists = 3 }

@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// copyBody begins kernels whose lane l has a word of the source, 100 + l, at [%rd1], and words 7 in shared memory at [%r1] and
-// [%r1+128].
+// copyBody begins kernels in which lane l has a word of the source, 100 + l, at [%rd1], and words 7 in shared memory at
+// [%r1] and [%r1+128].
 const copyBody = `
 	.shared .align 16 .b8 tile[256];
 	mov.u32 %r1, tile;
@@ -22,7 +22,8 @@ const copyBody = `
 	mov.pred %p1, 1;
 `
 
-// TestCopies: by seed 0 copies are performed when they are waited for, by whom and as far as that covers them.
+// TestCopies checks that with seed 0 copies are performed when they are waited for, by the waiting lanes, and as far as
+// the wait covers them.
 func TestCopies(t *testing.T) {
 	const copy = "cp.async.ca.shared.global [%%r1+%d], [%%rd1], 4%s;\n"
 	one, two := fmt.Sprintf(copy, 0, ""), fmt.Sprintf(copy, 128, "")
@@ -68,7 +69,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestCopiesBySeed: another seed may perform a copy at once, or its reads, or neither; which is the same in each run.
+// TestCopiesBySeed checks that with another seed a copy, or only its reads, may be performed immediately or later, the
+// same in each run.
 func TestCopiesBySeed(t *testing.T) {
 	g := newRig(t, kernel(copyBody+`
 	cp.async.ca.shared.global [%r1], [%rd1], 4;
@@ -93,7 +95,7 @@ func TestCopiesBySeed(t *testing.T) {
 	}
 }
 
-// TestCopyEvents: a copy is a load and a store, told when it is issued.
+// TestCopyEvents checks that a copy makes the events of a load and a store when it is issued.
 func TestCopyEvents(t *testing.T) {
 	g := newRig(t, kernel(`
 	.shared .align 16 .b8 tile[512];
@@ -120,7 +122,7 @@ func TestCopyEvents(t *testing.T) {
 	`)
 }
 
-// TestCopyFaults: a lane whose addresses are wrong copies nothing.
+// TestCopyFaults checks that a lane with invalid addresses copies nothing.
 func TestCopyFaults(t *testing.T) {
 	for _, c := range []struct {
 		body, text string

@@ -14,7 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// racyKernel writes kernels whose threads race, so that what they compute depends on the order of all their steps.
+// racyKernel writes kernels whose threads race, so that their results depend on the order of all steps.
 type racyKernel struct {
 	*rand.Rand
 	strings.Builder
@@ -25,7 +25,8 @@ func (k *racyKernel) line(format string, args ...any) { fmt.Fprintf(k, format+"\
 
 func (k *racyKernel) reg() string { return fmt.Sprintf("%%r%d", k.IntN(4)) }
 
-// access writes a load or a store of a word that all threads share, or of a thread's own; the lanes lie in a line, at one place, or anywhere.
+// access writes a load or a store of a word that all threads share, or of the thread's own word. The lanes access a
+// line, one address, or any addresses.
 func (k *racyKernel) access() {
 	space, base := "shared", "%r20"
 	if k.IntN(3) == 0 {
@@ -47,7 +48,7 @@ func (k *racyKernel) access() {
 	}
 }
 
-// condition sets %p1: by thread, by lane, by warp, by block, or as values have it.
+// condition sets %p1 by thread, lane, warp or block, or by values.
 func (k *racyKernel) condition() {
 	switch k.IntN(7) {
 	case 0:
@@ -65,7 +66,7 @@ func (k *racyKernel) condition() {
 	}
 }
 
-// body writes some statements, barriers among them where all threads of a block come by.
+// body writes some statements. It includes barriers where all threads of a block arrive.
 func (k *racyKernel) body(depth int, all bool) {
 	for range 1 + k.IntN(4) {
 		k.labels++
@@ -82,12 +83,12 @@ func (k *racyKernel) body(depth int, all bool) {
 			} else {
 				k.line("A%d:", n)
 			}
-		case c == 4 && depth < 2: // a loop that all threads do alike, perhaps for long
+		case c == 4 && depth < 2: // a loop with the same number of iterations in all threads, which may be large
 			r := 10 + depth
 			k.line("mov.u32 %%r%d, %d;\nA%d:", r, 1+k.IntN([]int{3, 5, 40, 90}[k.IntN(4)]), n)
 			k.body(depth+2, all)
 			k.line("sub.u32 %%r%d, %%r%d, 1; setp.ne.u32 %%p2, %%r%d, 0;\n@%%p2 bra A%d;", r, r, r, n)
-		case c == 5 && depth < 2: // as often as the thread has it
+		case c == 5 && depth < 2: // with a number of iterations that depends on the thread
 			r := 15 + depth
 			k.line("and.b32 %%r%d, %s, 7;\nA%d:", r, k.reg(), n)
 			k.body(depth+2, false)
@@ -105,7 +106,7 @@ func (k *racyKernel) body(depth int, all bool) {
 	}
 }
 
-// racyProgram is a kernel as a number gives it.
+// racyProgram returns the kernel with a number.
 func racyProgram(n uint64) string {
 	k := &racyKernel{Rand: rand.New(rand.NewPCG(n, 11))}
 	k.line(".shared .align 4 .b8 box[1280];")
@@ -120,8 +121,9 @@ func racyProgram(n uint64) string {
 	return kernel(k.String())
 }
 
-// TestInStep: arms without groups, crews, and blocks that start when the one before has had its turn change nothing: neither the order of steps, which memory shows as threads race, nor what is
-// counted, nor events.
+// TestInStep checks that optimisations of scheduling change nothing: arms without groups, crews, and blocks that start
+// after the turn of the block before. The order of steps, which memory shows because threads race, the counts and the
+// events must be the same.
 func TestInStep(t *testing.T) {
 	defer func(n int) { hotLists, goesThroughArms, goesInStep = n, true, true }(hotLists)
 	hotLists = 1

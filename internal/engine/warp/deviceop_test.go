@@ -22,7 +22,8 @@ const deviceFunctions = `
 .visible .entry child(.param .u64 p, .param .u32 n) { ret; }
 `
 
-// launchOf is the launch of child with grid (2,3,n) and parameters out and 7 into the stream %rd5; %r9 is the error.
+// launchOf returns code that launches a function with grid (2,3,n) and parameters out and 7 into the stream %rd5. %r9
+// is the error.
 func launchOf(function string) string {
 	return `
 	{
@@ -48,7 +49,7 @@ func launchOf(function string) string {
 `
 }
 
-// TestDeviceOps: what threads put into streams of the device, on both engines.
+// TestDeviceOps checks on both engines the operations that threads enqueue into streams of the device.
 func TestDeviceOps(t *testing.T) {
 	body := `
 	setp.ge.u32 %p1, %gid, 2;
@@ -98,7 +99,7 @@ set {2 65537} 12 255
 		g := newRig(t, prelude+deviceFunctions+entry("k", body))
 		out := g.buffer(16)
 		l := g.prepare(launch{out: out, n: 5})
-		byThread := map[uint32]string{} // by the y of the block
+		byThread := map[uint32]string{} // by the y coordinate of the block
 		told, last := 0, uint32(0)
 		l.Needs, l.Sink = event.NeedSync, eachEvent(func(_ *event.Batch, e *event.Event) {
 			if e.Kind == event.DeviceOp {
@@ -122,7 +123,7 @@ set {2 65537} 12 255
 				n := strings.Count(byThread[thread], "\n")
 				id := op.Stream
 				if id.Kind == engine.FireAndForget {
-					id.ID = 2 // what number it has hangs on the order of threads
+					id.ID = 2 // the number depends on the order of threads
 				}
 				byThread[thread] += fmt.Sprintf("launch %d %v %v %v %d %d\n", n, id, op.Grid, op.Block, op.Shared, devmem.Uint(op.Params[8:], 4))
 			case engine.DeviceSet:
@@ -151,7 +152,7 @@ set {2 65537} 12 255
 	}
 }
 
-// queueFunc is a queue that is a function.
+// queueFunc is a function that implements a queue.
 type queueFunc func(op *engine.DeviceOp) (uint32, string)
 
 func (f queueFunc) Put(op *engine.DeviceOp) (uint32, string) { return f(op) }
@@ -165,7 +166,7 @@ func (f queueFunc) FuncAttributes(*isa.Func) (engine.FuncAttributes, uint32) {
 
 func (f queueFunc) Occupancy(*isa.Func, uint64, uint64) (int, uint32) { return 0, 0 }
 
-// TestDeviceOpsRefused: programs whose declarations or arguments are wrong, and launches nobody performs.
+// TestDeviceOpsRefused checks programs with wrong declarations or arguments, and launches that are not performed.
 func TestDeviceOpsRefused(t *testing.T) {
 	for _, c := range []struct{ functions, body, want string }{
 		{deviceFunctions, "mov.u64 %rd5, 0;" + launchOf("__cudaCDP2LaunchDeviceV2"), "kernels that launch kernels cannot be executed here"},
@@ -189,7 +190,7 @@ func TestDeviceOpsRefused(t *testing.T) {
 	}
 }
 
-// TestDeviceRuntime: what package isa takes for functions of the device runtime is what there is.
+// TestDeviceRuntime checks that the functions of the device runtime that package isa knows are those that exist.
 func TestDeviceRuntime(t *testing.T) {
 	for _, name := range isa.DeviceRuntimeCalls() {
 		g := newRig(t, prelude+".extern .func __cudaCDP2"+name+"_ptsz ();"+".extern .func cuda"+name+" ();"+entry("k", "call cuda"+name+"; call __cudaCDP2"+name+"_ptsz;"))

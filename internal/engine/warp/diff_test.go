@@ -15,22 +15,22 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// schedules are the runs of a program: seed and policy.
+// schedules are the seeds and policies with which a program is run.
 var schedules = []struct {
 	seed   uint64
 	policy engine.Schedule
 }{{0, engine.Fair}, {1, engine.Fair}, {2, engine.Fair}, {3, engine.PCT}, {0, engine.Lockstep}, {4, engine.Lockstep}}
 
-// otherKind is the programs whose races have another kind in other schedules: who signals for a block may come before others have done
-// anything for which it signals.
+// otherKind are the programs whose races have another kind in other schedules: the thread that signals for a block may
+// run before the other threads have done anything.
 var otherKind = map[string]bool{"race/last_block_everyone": true}
 
-// spinning is the programs whose threads wait for ever. How soon an engine finds that out depends on the schedule, so they are compared in
-// one.
+// spinning are the programs whose threads wait forever. How soon an engine detects this depends on the schedule, so
+// they are compared in one schedule only.
 var spinning = map[string]bool{"fault/mbarrier_bytes": true, "fault/mbarrier_count": true, "fault/flag_unset": true}
 
-// runDiff runs a program of the corpus on both engines and compares them; judged: also what is found with warp with what
-// is expected.
+// runDiff runs a program of the corpus on both engines and compares the runs. If judged is set, it also compares the
+// findings with warp with the expected ones.
 func runDiff(t *testing.T, p *corpus.Program, judged bool) {
 	runs := schedules
 	if !testsize.Long() || spinning[p.Path()] {
@@ -62,7 +62,7 @@ func programs(t *testing.T) []*corpus.Program {
 	return all
 }
 
-// TestCorpusNoDiff compares the engines on the corpus, on one program in two where tests may not take long.
+// TestCorpusNoDiff compares the engines on the programs of the corpus: on all in long mode, otherwise on one of two.
 func TestCorpusNoDiff(t *testing.T) {
 	for i, p := range programs(t) {
 		if i%testsize.Of(4, 3, 1) != 0 {
@@ -72,8 +72,8 @@ func TestCorpusNoDiff(t *testing.T) {
 	}
 }
 
-// TestOptimisedNoDiff compares the engines on one program of the corpus in four as nvcc compiles it by default, which loses accesses and
-// moves them, so that nothing is judged. It needs nvcc: FENCEPOST_NVCC, or the one in the path.
+// TestOptimisedNoDiff compares the engines on one of four programs of the corpus as nvcc compiles them by default. This
+// removes and moves accesses, so findings are not compared. It needs nvcc: FENCEPOST_NVCC, or the one in the path.
 func TestOptimisedNoDiff(t *testing.T) {
 	nvcc, err := exec.LookPath(cmp.Or(os.Getenv("FENCEPOST_NVCC"), "nvcc"))
 	if err != nil || !testsize.Long() {

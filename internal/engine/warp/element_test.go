@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// eachEvent is a sink that looks at one event after the other.
+// eachEvent is a sink that handles events one by one.
 type eachEvent func(b *event.Batch, e *event.Event)
 
 func (f eachEvent) Events(b *event.Batch) {
@@ -18,7 +18,7 @@ func (f eachEvent) Events(b *event.Batch) {
 	}
 }
 
-// setByte stores byte %r1 at %rd1 by way of the word around it.
+// setByte stores byte %r1 at %rd1 through the word that contains it.
 const setByte = `
 	and.b64 %rd2, %rd1, -4;
 	cvt.u32.u64 %r2, %rd1; shl.b32 %r2, %r2, 3; and.b32 %r2, %r2, 24;
@@ -31,7 +31,8 @@ LOOP:
 	setp.ne.u32 %p1, %r8, %r6; mov.u32 %r6, %r8;
 	@%p1 bra LOOP;`
 
-// TestElements: events of accesses to bytes by way of words tell of the bytes, with their values and what is around them.
+// TestElements checks that accesses to bytes through words make events of the bytes, with their values and their
+// surroundings.
 func TestElements(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.ne.u32 %p7, %ln, 0; @%p7 bra END;
@@ -61,7 +62,7 @@ END:`))
 		kernel-end w0 00000000`)
 }
 
-// TestElementsOfLanes: the lanes of a warp swap different bytes of their words, and what fails is a read.
+// TestElementsOfLanes swaps different bytes of words in the lanes of a warp. A failed swap is a read.
 func TestElementsOfLanes(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.gt.u32 %p7, %ln, 3; @%p7 bra END;
@@ -93,7 +94,8 @@ func TestElementsOfLanes(t *testing.T) {
 	}
 }
 
-// TestElementsOfCalls: accesses to bytes in functions that stay calls, being recursive or called through a pointer, and in what these call.
+// TestElementsOfCalls accesses bytes in functions that remain calls because they are recursive or called through a
+// pointer, and in their callees.
 func TestElementsOfCalls(t *testing.T) {
 	g := newRig(t, prelude+`
 .func set (.param .b64 at)
@@ -153,7 +155,8 @@ END:`))
 	}
 }
 
-// TestElementsAcrossCalls: an address that a function aligned before it called itself is still that of its own access.
+// TestElementsAcrossCalls checks that an address that a function aligned before it called itself still belongs to its
+// own access.
 func TestElementsAcrossCalls(t *testing.T) {
 	g := newRig(t, prelude+`
 .func (.param .b32 r) sum (.param .b64 at, .param .b32 n)
@@ -198,7 +201,8 @@ LAST:
 	}
 }
 
-// TestWholeWords: an access whose other bytes are used stays whole, and an element that is not aligned does.
+// TestWholeWords checks that an access whose other bytes are used, or whose element is not aligned, remains an access
+// to the word.
 func TestWholeWords(t *testing.T) {
 	for _, c := range []struct{ name, use, want string }{
 		{"all of it is used", "st.global.u32 [%out], %r6;", "r4 out+4 +0"},
@@ -221,7 +225,7 @@ func TestWholeWords(t *testing.T) {
 	}
 }
 
-// TestQualified: what an instruction says of itself is in its events.
+// TestQualified checks that the qualifiers of an instruction are in its events.
 func TestQualified(t *testing.T) {
 	g := newRig(t, kernel(`
 	ld.global.nc.u32 %r1, [%out]; ld.global.nc.v2.u32 {%r1, %r2}, [%out]; ld.global.u32 %r1, [%out];

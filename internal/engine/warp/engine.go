@@ -35,8 +35,8 @@ type runner struct{ raw bool }
 // Kernels that opt cannot express run on ref.
 //
 // The lanes of a warp form groups. The lanes of a group are at one place of the text and have the same scalars. A group
-// runs until it reaches a place behind that of another group. Groups with equal scalars that are at the start of a
-// block, or behind a barrier, join. So a scalar is right for every lane of its group even if the analysis was wrong:
+// runs until it reaches a place after that of another group. Groups with equal scalars that are at the start of a
+// block, or after a barrier, join. So a scalar is right for every lane of its group even if the analysis was wrong:
 // the analysis only decides how soon groups join again.
 func New() engine.Engine { return runner{} }
 
@@ -621,7 +621,7 @@ func (x *machine) longWaiting(w *engine.Warp) uint32 {
 	return lanes
 }
 
-// part makes the lanes of mask, which are in group i, a group of their own and returns its index.
+// part splits the lanes of mask off group i and returns the index of their new group.
 func (x *machine) part(v *registers, i int, mask uint32) int {
 	slot := x.takeSlot(v)
 	g := &v.groups[i]

@@ -13,7 +13,8 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// TestWarp runs the tests of ref on engine warp: the same events in the same order, faults, outcomes and schedules.
+// TestWarp runs the tests of ref on engine warp, with the same events in the same order, faults, outcomes and
+// schedules.
 func TestWarp(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -83,7 +84,8 @@ func TestWarp(t *testing.T) {
 	}
 }
 
-// TestLockstep compares the engines on warps in lockstep: what parts lanes, and where they meet. Kernels that ref must run say so.
+// TestLockstep compares the engines on warps in lockstep: where lanes diverge and reconverge. A kernel that ref must
+// run is marked.
 func TestLockstep(t *testing.T) {
 	store := func(n int) string { return fmt.Sprintf("st.global.u32 [%%mine], %d;\n", n) }
 	odd := "and.b32 %r1, %tx, 1; setp.ne.u32 %p1, %r1, 0;\n"
@@ -129,7 +131,7 @@ func TestLockstep(t *testing.T) {
 	}
 }
 
-// TestTexts launches one kernel with many grids: a few are compiled for, then one text does for all.
+// TestTexts launches one kernel with many grids. A few grids are compiled for, and then one code serves all.
 func TestTexts(t *testing.T) {
 	g := newRig(t, kernel("\tmov.u32 %r1, %nctaid.x;\n\tadd.u32 %r1, %r1, %gid;\n\tst.global.u32 [%mine], %r1;"))
 	for grid := 1; grid <= 10; grid++ {
@@ -148,10 +150,11 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestKeptTexts: the texts used last are kept, one for each kernel, block and mode, and the one used longest ago goes.
+// TestKeptTexts checks that the most recently used codes are kept, one for each kernel, block and mode, and that the
+// least recently used one is dropped.
 func TestKeptTexts(t *testing.T) {
 	g := newRig(t, kernel("st.global.u32 [%mine], %gid;")+entry("other", ""))
-	var used []textKey // as they must be in the list
+	var used []textKey // in the expected order of the list
 	of := map[textKey]*vcode.Text{}
 	use := func(kernel string, block, grid int, raw bool, s engine.Schedule) {
 		t.Helper()
@@ -190,7 +193,7 @@ func TestKeptTexts(t *testing.T) {
 		use(name, 64, 1, false, engine.Fair)
 		use(name, 32, 1, true, engine.Fair)
 		use(name, 32, 1, false, engine.Lockstep)
-		use(name, 32, 2, false, engine.PCT) // as if fair
+		use(name, 32, 2, false, engine.PCT) // like the fair schedule
 	}
 	use("k", 32, 1, false, engine.Fair)
 	for block := 100; block <= 100+maxTexts; block++ {
@@ -200,7 +203,8 @@ func TestKeptTexts(t *testing.T) {
 	use("k", 64, 1, false, engine.Fair)
 }
 
-// TestKeptRegisters: a text keeps the register files of a launch for the next one, up to a number of bytes, but no memory of theirs.
+// TestKeptRegisters checks that a code keeps the register files of a launch for the next one, up to a number of bytes,
+// and none of their memory.
 func TestKeptRegisters(t *testing.T) {
 	const files = "bar.sync 0; st.global.u32 [%mine], %tx;"
 	own := func(bytes int) string {
@@ -209,7 +213,7 @@ func TestKeptRegisters(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		block      int
-		want       int // files, of which a warp has one while the warps wait for each other
+		want       int // number of files: a warp has one while the warps wait for each other
 	}{
 		{"one", files, 32, 1},
 		{"eight", files, 256, 8},
@@ -243,7 +247,7 @@ func TestKeptRegisters(t *testing.T) {
 	}
 }
 
-// TestNoAllocation makes sure that longer loops do not allocate more.
+// TestNoAllocation checks that longer loops do not allocate more.
 func TestNoAllocation(t *testing.T) {
 	for name, body := range benchKernels {
 		g := newRig(t, benchSource(body))
@@ -263,8 +267,8 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// TestLists makes sure that lists of operations do what they are meant for: rows, columns and single numbers of a tile by a
-// block of two dimensions, and loops.
+// TestLists checks that lists of operations have the intended operations for rows, columns and single elements of a
+// tile that a two-dimensional block accesses, and for loops.
 func TestLists(t *testing.T) {
 	g := newRig(t, kernel(`
 	.shared .align 4 .b8 box[1024];
@@ -329,7 +333,7 @@ loop:
 	}
 }
 
-// TestListedStores compares what lists tell of stores, by lanes that write one place among them: what each overwrites.
+// TestListedStores compares the overwritten values of stores in lists, also if several lanes write one address.
 func TestListedStores(t *testing.T) {
 	g := newRig(t, kernel(`
 	.shared .align 8 .b8 box[1024];
@@ -384,8 +388,8 @@ loop:
 	}
 }
 
-// TestListedBytes compares the events of stores of bytes and halves that lie side by side, by all lanes of a warp and by some, in words
-// and not, to variables that begin at a word and not: they tell the words that each lane finds.
+// TestListedBytes compares the events of stores of bytes and halves to adjacent addresses, by all or some lanes, in
+// whole words and not, to aligned variables and not. The events must have the words that each lane overwrites.
 func TestListedBytes(t *testing.T) {
 	g := newRig(t, kernel(`
 	.shared .align 1 .b8 odd[65];
@@ -437,7 +441,8 @@ behind:
 	}
 }
 
-// TestMoves: what a loop carries keeps its register, so that nothing is moved on the way back; the counter is copied before it.
+// TestMoves checks that the variables of a loop keep their registers, so that nothing is moved at its end, and that the
+// counter is copied before the loop.
 func TestMoves(t *testing.T) {
 	for _, name := range []string{"arithmetic", "saxpy", "shared", "shuffles", "atomics"} {
 		g := newRig(t, benchSource(benchKernels[name]))
@@ -457,7 +462,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestExits: where lanes exited, together or not.
+// TestExits checks the places where lanes exited, together or not.
 func TestExits(t *testing.T) {
 	var e exits
 	if e.note(0xff, 0xff, 7); e.several || e.of(3) != 7 {
@@ -476,13 +481,13 @@ func TestExits(t *testing.T) {
 	}
 }
 
-// TestListedAccesses wants accesses to be done by lists, each by the operation for the way in which its lanes lie: an access that is
-// not takes several times as long.
+// TestListedAccesses checks that lists make accesses, each by the operation for the addresses of its lanes. An access
+// outside lists takes several times as long.
 func TestListedAccesses(t *testing.T) {
 	const line, rows = 1, 2 // blocks of 32 x 1, of 16 x 2
 	for _, c := range []struct {
 		shape        int
-		address, ptx string // %rd1 and %r1 are where the address is
+		address, ptx string // the address is in %rd1 and %r1
 		want         lanes.Code
 	}{
 		{line, "1*x", "ld.global.u8 %r9, [%rd1];", lanes.OpLoad8ULine}, {line, "1*x", "ld.shared.s8 %r9, [%r1];", lanes.OpLoad8SLine},
@@ -513,7 +518,7 @@ func TestListedAccesses(t *testing.T) {
 		{line, "x*x*2", "ld.shared.u16 %r9, [%r1];", lanes.OpLoad16UEachLow}, {line, "x*x*2", "ld.shared.s16 %r9, [%r1];", lanes.OpLoad16SEachLow},
 		{line, "x*x*4", "st.global.u8 [%rd1], %tx;", lanes.OpStore8Each}, {line, "x*x*2", "st.global.u16 [%rd1], %ln;", lanes.OpStore16Each},
 		{line, "x*x*4", "st.shared.u8 [%r1], %tx;", lanes.OpStore8EachLow}, {line, "x*x*2", "st.shared.u16 [%r1], %ln;", lanes.OpStore16EachLow},
-		// By instructions of their own:
+		// Accesses by separate instructions:
 		{line, "2*x", "ld.global.u8 %r9, [%rd1];", lanes.OpEnd}, {line, "0*x", "st.global.u8 [%rd1], %tx;", lanes.OpEnd},
 		{line, "4*x", "ld.relaxed.gpu.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "8*x", "ld.global.v2.u32 {%r9, %r10}, [%rd1];", lanes.OpEnd},
 		{line, "4*x", "@%p1 ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "4*x", "@%p1 st.global.u8 [%rd1], %tx;", lanes.OpEnd},
@@ -556,7 +561,7 @@ func TestListedAccesses(t *testing.T) {
 	}
 }
 
-// TestListsBegin: a list begins with an vcode.OpRun also where nothing is computed before its first access.
+// TestListsBegin checks that a list begins with a vcode.OpRun even if nothing is computed before its first access.
 func TestListsBegin(t *testing.T) {
 	g := newRig(t, kernel(".shared .align 4 .b8 box[512]; mov.u32 %r1, box; mad.lo.u32 %r1, %tx, 4, %r1;\nbar.sync 0;\nld.shared.u32 %r2, [%r1];\nbar.sync 0;\nst.shared.u32 [%r1+128], %r2;\nbar.sync 0;\nst.global.u32 [%mine], %r2;"))
 	text, err := textOf(g.prepare(launch{out: g.buffer(32)}), false)
@@ -576,7 +581,7 @@ func TestListsBegin(t *testing.T) {
 	}
 }
 
-// TestFastShuffles: shuffles with one clamp for all lanes are done 32 lanes at once.
+// TestFastShuffles checks that shuffles with the same clamp in all lanes are executed for 32 lanes at a time.
 func TestFastShuffles(t *testing.T) {
 	for code, want := range map[string]bool{"shfl.sync.down.b32 %r2, %ln, 1, 31, -1;": true, "shfl.sync.idx.b32 %r2, %ln, %tx, 31, -1;": true, "shfl.sync.up.b32 %r2, %ln, 1, %tx, -1;": false} {
 		g := newRig(t, kernel(code+" st.global.u32 [%mine], %r2;"))

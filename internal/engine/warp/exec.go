@@ -80,7 +80,7 @@ func (x *machine) follow(v *registers, g *group, e *vcode.Edge) {
 	g.pc = e.To
 }
 
-// fork parts the running group at a branch: the lanes of taken take edge a, the others edge b. The running group keeps
+// fork splits the running group at a branch: the lanes of taken take edge a, the others edge b. The running group keeps
 // the lanes whose target is the smaller place.
 func (x *machine) fork(w *engine.Warp, v *registers, taken uint32, a, b *vcode.Edge) {
 	if b.To < a.To {
@@ -128,7 +128,7 @@ func (x *machine) forkMany(w *engine.Warp, v *registers, e *vcode.Effect, place 
 
 // widenLine extends a line to 64 bits, or multiplies it by a constant into 64 bits, if no lane of mask wraps. It
 // returns the lanes for which this is possible: all of mask, or the first ones of it; in the latter case the group must
-// part.
+// be split.
 func (x *machine) widenLine(s []uint64, in *vcode.Instr, mask uint32) uint32 {
 	l := &x.t.Lines[in.B]
 	plus := func(lane int) uint64 {
@@ -453,8 +453,8 @@ func (x *machine) do(w *engine.Warp, f *lanes.Regs, in *vcode.Instr, mask uint32
 	return pc
 }
 
-// leave parts the lanes of rest from the running group. They stay at pc. The other lanes, which can make the step, go
-// on, so that the two do not join again at once.
+// leave splits the lanes of rest off the running group. They stay at pc. The other lanes, which can make the step, go
+// on, so that the two do not reconverge at once.
 func (x *machine) leave(w *engine.Warp, v *registers, pc int32, rest uint32) *group {
 	if x.t.Lockstep {
 		panic("BUG: lanes in lockstep go apart")

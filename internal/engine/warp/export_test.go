@@ -16,23 +16,23 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// NewDiff makes an engine that runs every launch on ref and on warp, from the same memory, and compares what they did:
-// the memory they leave, what they print, their faults, and what each thread's events say. Launches whose outcome on ref
-// depends on the schedule, racy ones above all, are compared in how they end only. The launch's owner sees what warp did.
+// NewDiff returns an engine that runs every launch on ref and on warp, with the same memory, and compares the final
+// memory, the output, the faults and the events of each thread. If the outcome on ref depends on the schedule, as in
+// racy launches, it compares only how the launch ends. The launch's owner gets the results of warp.
 func NewDiff(t testing.TB, racy bool) engine.Engine { return &diff{t: t, racy: racy} }
 
 type diff struct {
 	t      testing.TB
 	racy   bool
-	exact  bool // compare runs that fail in full too
-	strict int  // launches that were compared in full
+	exact  bool // compare failed runs completely too
+	strict int  // number of launches that were compared completely
 }
 
-// account is what a run did.
+// account is the recorded results of a run.
 type account struct {
 	needs   event.Needs
 	launch  *event.Launch
-	wpb     uint32 // warps a block
+	wpb     uint32 // warps of a block
 	stats   engine.Stats
 	err     error
 	faults  []engine.Fault
@@ -40,16 +40,16 @@ type account struct {
 	threads map[uint64][]record
 	warps   map[uint32][]string // in lockstep: the events of each warp, as text
 	memory  []byte
-	mirror  map[cellAddr]byte // what memory holds as far as events have told
-	copied  map[cellAddr]bool // written by asynchronous copies: nobody tells when
-	wrong   string            // where they contradict themselves
+	mirror  map[cellAddr]byte // memory contents according to the events
+	copied  map[cellAddr]bool // written by asynchronous copies at an unknown time
+	wrong   string            // where the events contradict themselves
 	room    []event.Event
 }
 
 // cellAddr is a byte of global memory, or of the shared memory of a block.
 type cellAddr struct{ block, addr uint64 }
 
-// overwrites checks what a write says was there before against the writes before it.
+// overwrites compares the overwritten value in the event of a write with the earlier writes.
 func (a *account) overwrites(b *event.Batch, e *event.Event, lane int, block uint64) {
 	old, value := b.OldOf(e, lane), b.ValueOf(e, lane)
 	if len(old) != len(value) || len(old) != event.ValueWords(e.Size) {
@@ -80,7 +80,7 @@ func (a *account) overwrites(b *event.Batch, e *event.Event, lane int, block uin
 	}
 }
 
-// record is an event as one thread sees it.
+// record is an event as seen by one thread.
 type record struct {
 	kind    event.Kind
 	order   event.Order
@@ -101,17 +101,17 @@ func (a *account) plain(b *event.Batch) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		if e.Kind == event.BarrierDone || e.Kind == event.KernelBegin || e.Kind == event.KernelEnd {
-			continue // whoever comes last makes it
+			continue // the last lane to arrive makes it
 		}
 		if a.warps != nil {
 			shown := *e
-			if shown.Flags &^= event.FlagOld; e.Kind == event.Atomic { // what it writes depends on those before it
+			if shown.Flags &^= event.FlagOld; e.Kind == event.Atomic { // what it writes depends on earlier ones
 				shown.Flags &^= event.FlagValues
 			}
 			a.warps[e.Warp] = append(a.warps[e.Warp], fmt.Sprintf("%s at %d", eventText(b, &shown), e.Place))
 		}
 		if e.Kind >= event.Branch && e.Kind <= event.Reconverge {
-			continue // of the warp
+			continue // an event of the warp
 		}
 		r := record{kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, flags: e.Flags &^ (event.FlagScattered | event.FlagRows), size: e.Size,
 			barrier: e.Barrier, place: e.Place, aux: e.Aux}
@@ -127,7 +127,7 @@ func (a *account) plain(b *event.Batch) {
 					}
 					a.overwrites(b, e, lane, block)
 				}
-				if e.Kind == event.Store { // what an atomic writes depends on those before it
+				if e.Kind == event.Store { // what an atomic writes depends on earlier ones
 					copy(r.value[:], b.ValueOf(e, lane))
 				}
 			}
@@ -190,7 +190,7 @@ func (d *diff) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) 
 	for seed := uint64(1); stable && seed < 4; seed++ {
 		mem.Restore(before)
 		other := run(engine.NewRef(), l.Seed+seed*7, false)
-		other.warps = nil // paths go in another order
+		other.warps = nil // the order of paths differs
 		if s := want.differs(other, l); s != "" {
 			d.t.Logf("ref by another seed: %s", s)
 			stable = false
@@ -199,7 +199,7 @@ func (d *diff) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) 
 	if _, err := textOf(l, false); err != nil {
 		d.t.Logf("%s runs on ref: %v", l.Kernel, err)
 	}
-	// Without events accesses are done in another way.
+	// Without events, accesses are executed differently.
 	for _, needs = range []event.Needs{0, event.NeedGlobal, event.NeedShared} {
 		mem.Restore(before)
 		if bare := run(runner{raw: needs == event.NeedShared}, l.Seed, false); stable {
@@ -238,7 +238,7 @@ func (s both) Events(b *event.Batch) {
 	}
 }
 
-// plainly gives a sink Batch.Plain.
+// plainly passes Batch.Plain to a sink.
 type plainly struct {
 	to   event.Sink
 	room []event.Event
@@ -246,7 +246,7 @@ type plainly struct {
 
 func (s *plainly) Events(b *event.Batch) { b.Plain(&s.room, s.to.Events) }
 
-// differs tells how two accounts of a launch differ; "" if they do not.
+// differs describes how two accounts of a launch differ, or returns "" if they do not.
 func (a *account) differs(b *account, l *engine.Launch) string {
 	if !errors.Is(b.err, a.err) {
 		return fmt.Sprintf("ref ends with %v, warp with %v", a.err, b.err)
@@ -275,7 +275,7 @@ func (a *account) differs(b *account, l *engine.Launch) string {
 	return a.paths(b)
 }
 
-// paths tells how the events of warps in lockstep differ.
+// paths describes how the events of warps in lockstep differ.
 func (a *account) paths(b *account) string {
 	if a.warps == nil || b.warps == nil {
 		return ""

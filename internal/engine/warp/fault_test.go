@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// TestFaultTexts: what the fault of an access says, in full.
+// TestFaultTexts checks the complete texts of the faults of accesses.
 func TestFaultTexts(t *testing.T) {
 	for _, c := range []struct{ code, want string }{
 		{"ld.shared.u64 %rd2, [box+8];", "the thread reads 8 bytes at offset 0x8 of shared memory, of which the block has 12 bytes: the last 4 pass the end"},

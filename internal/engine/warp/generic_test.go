@@ -2,7 +2,7 @@ package warp
 
 import "testing"
 
-// TestGenericShared: instructions that PTX lets name no state space take generic addresses of shared memory.
+// TestGenericShared checks that instructions without a state space take generic addresses of shared memory.
 func TestGenericShared(t *testing.T) {
 	const begin = `
 	.shared .align 128 .b8 data[128];

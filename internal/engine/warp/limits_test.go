@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestLimits launches what a device can just run, and what it just cannot.
+// TestLimits launches kernels just within and just beyond the limits of a device.
 func TestLimits(t *testing.T) {
 	small := engine.Limits{Major: 8, WarpSize: 32, ThreadsPerBlock: 200, BlockDim: event.Dim3{X: 100, Y: 50, Z: 20}, GridDim: event.Dim3{X: 90, Y: 80, Z: 70},
 		SharedPerBlock: 1 << 10, SharedOptin: 2 << 10, SharedPerSM: 4 << 10, SharedReserved: 512, SMs: 3, BlocksPerSM: 4, ThreadsPerSM: 256, ParamBytes: 4096}

@@ -5,16 +5,16 @@ import (
 	"fencepost.dev/fencepost/internal/vcode"
 )
 
-// behind is the number, as in engine.Split.Meet, of the place right behind pc, at which lanes meet that parted at an
-// instruction that can wait. Numbers of zero and above are those of an OpMeet. The number -1 is the exit.
+// behind returns the number, as in engine.Split.Meet, of the place right after pc, at which lanes reconverge that
+// diverged at an instruction that can wait. Numbers of zero and above are those of an OpMeet. The number -1 is the exit.
 func behind(pc int32) int32 { return -2 - pc }
 
-// partsAt records where the lanes that part at effect i meet again. Fall is the place of the lanes that fall through.
+// partsAt records where the lanes that diverge at effect i reconverge. Fall is the place of the lanes that fall through.
 func (x *machine) partsAt(w *engine.Warp, i, meet, fall int32) {
 	w.At = engine.Split{Place: x.places[i], Meet: meet, Behind: fall}
 }
 
-// forkPath parts the running group at a branch: the lanes of taken take edge a, the others edge b.
+// forkPath splits the running group at a branch: the lanes of taken take edge a, the others edge b.
 func (x *machine) forkPath(w *engine.Warp, in *vcode.Instr, taken uint32) {
 	v, t := regsOf(w), x.t
 	k := x.part(v, v.cur, v.groups[v.cur].mask&^taken)
@@ -25,7 +25,7 @@ func (x *machine) forkPath(w *engine.Warp, in *vcode.Instr, taken uint32) {
 	w.Regroup = true
 }
 
-// switchPath records where the lanes that part at an indexed branch meet again.
+// switchPath records where the lanes that diverge at an indexed branch reconverge.
 func (x *machine) switchPath(w *engine.Warp, i int32) {
 	e, fall := &x.t.Effects[i], int32(-1)
 	if e.Fall >= 0 {
@@ -34,7 +34,7 @@ func (x *machine) switchPath(w *engine.Warp, i int32) {
 	x.partsAt(w, i, e.Meet, fall)
 }
 
-// Met implements engine.Machine. Lanes have reached an OpMeet if they are at it or right behind it.
+// Met implements engine.Machine. Lanes have reached an OpMeet if they are at it or right after it.
 func (x *machine) Met(w *engine.Warp, s *engine.Split, mask uint32) uint32 {
 	met, code := uint32(0), x.t.Code
 	v := regsOf(w)

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// box is shared memory of a warp in which element e, of 16 bits, is the number e.
+// box is shared memory of a warp in which element e, of 16 bits, has the value e.
 const box = `
 	.shared .align 16 .b8 box[1024];
 	mad.lo.u32 %r20, %ln, 0x100010, 0x10000;
@@ -33,7 +33,7 @@ fill:
 	mov.u32 %r4, 77;
 `
 
-// before makes %r7 point at a row for each lane, all loads these rows.
+// before is code that sets %r7 to a row for each lane. all is code that loads these rows.
 const (
 	before = "mov.u32 %r6, box; mad.lo.u32 %r7, %ln, 16, %r6;\n"
 	all    = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r8,%r8,%r8,%r8}, [%r7];\n"
@@ -46,17 +46,17 @@ const toOut = `
 	st.global.v4.u32 [%rd1], {%r1,%r2,%r3,%r4};
 `
 
-// loads are the registers of the forms of ldmatrix.
+// loads are the result registers of the forms of ldmatrix.
 var loads = []struct {
 	n    int
 	text string
 }{{1, "x1%s{%%r1}"}, {2, "x2%s{%%r1,%%r2}"}, {4, "x4%s{%%r1,%%r2,%%r3,%%r4}"}}
 
-// TestLoadMatrix loads matrices from rows in order and in disorder, by addresses of all kinds, and compares what each lane gets, and
-// the event, with the manual's figure.
+// TestLoadMatrix loads matrices from rows in order and in other orders, by addresses of all kinds. It compares the
+// values of each lane, and the event, with the manual's figure.
 func TestLoadMatrix(t *testing.T) {
 	for _, rows := range []struct {
-		name, index string // of the row that a lane points at
+		name, index string // of the row that a lane points to
 		row         func(lane int) int
 	}{
 		{"in order", "mov.u32 %r5, %ln;", func(lane int) int { return lane }},
@@ -125,7 +125,7 @@ func TestLoadMatrix(t *testing.T) {
 	}
 }
 
-// laneRead is what an event says that a lane reads.
+// laneRead is a read of a lane according to an event.
 type laneRead struct {
 	lane    int
 	space   event.Space
@@ -135,7 +135,7 @@ type laneRead struct {
 	element uint32
 }
 
-// reads keeps the loads of shared memory.
+// reads records the loads of shared memory.
 type reads struct{ list []laneRead }
 
 func (r *reads) Events(b *event.Batch) {
@@ -151,7 +151,7 @@ func (r *reads) Events(b *event.Batch) {
 	}
 }
 
-// TestLoadMatrixEvents: the lanes that give addresses read, and no others; those of the second warp too.
+// TestLoadMatrixEvents checks that only the lanes that give addresses read, also in the second warp.
 func TestLoadMatrixEvents(t *testing.T) {
 	g := newRig(t, kernel(`
 	.shared .align 16 .b8 box[1024];
@@ -169,7 +169,7 @@ func TestLoadMatrixEvents(t *testing.T) {
 		load w1 000000ff shared r16 20+0`)
 }
 
-// TestLoadMatrixFaults has lanes give wrong addresses. Those of lanes whose addresses do not matter may be wrong.
+// TestLoadMatrixFaults gives lanes invalid addresses. They are errors only if the lane's address is used.
 func TestLoadMatrixFaults(t *testing.T) {
 	const x2 = "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1,%r2}, "
 	for _, c := range []struct {
@@ -203,7 +203,7 @@ func TestLoadMatrixFaults(t *testing.T) {
 				if o.err != nil || f.Count != c.count || o.stats.Fault != c.kind || len(f.Stands) != 1 || f.Stands[0].Thread.X != c.lane || f.Stands[0].Doing != "reads" {
 					t.Errorf("ended with %v, %+v", o.err, f)
 				}
-				for lane := range 32 { // what a faulting lane points at is zero
+				for lane := range 32 { // the row of a faulting lane is zero
 					for k := range 2 {
 						row, got := 8*k+lane/4, g.words(out, 128)[4*lane+k]
 						want := uint32(0)
@@ -220,7 +220,7 @@ func TestLoadMatrixFaults(t *testing.T) {
 	}
 }
 
-// TestLoadMatrixMissingLanes has warps execute ldmatrix without all their lanes.
+// TestLoadMatrixMissingLanes executes ldmatrix in warps without all their lanes.
 func TestLoadMatrixMissingLanes(t *testing.T) {
 	const x1 = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r7];\n"
 	const half = "setp.lt.u32 %p1, %ln, 16;\n"
@@ -230,7 +230,7 @@ func TestLoadMatrixMissingLanes(t *testing.T) {
 		text       string
 		warning    bool
 		err        error
-		stands     string // of the first two: what they do
+		stands     string // what the first two lanes do
 	}{
 		{"exited", "setp.ge.u32 %p1, %ln, 20; @%p1 ret;\n" + x1, 32,
 			"ldmatrix.sync.aligned.m8n8.x1.shared.b16 needs all 32 lanes of a warp, but lanes 0xfff00000 have exited: its result is undefined",
@@ -291,8 +291,8 @@ func TestLoadMatrixMissingLanes(t *testing.T) {
 	}
 }
 
-// TestMatricesNoDiff compares the engines on matrices of all forms, from rows anywhere, loaded by warps that come together and that
-// do not, between stores to these rows.
+// TestMatricesNoDiff compares the engines on matrices of all forms, from any rows, between stores to these rows, in
+// converged and diverged warps.
 func TestMatricesNoDiff(t *testing.T) {
 	rounds := 60
 	if testing.Short() {

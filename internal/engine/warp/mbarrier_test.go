@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// asked is the operations that tests of barriers are written in: op(NAME) by lane 0 unless it is said otherwise.
+// asked are the operations in the tests of barriers: op(NAME), by lane 0 unless stated otherwise.
 var asked = strings.NewReplacer(
 	"INIT ", "@%p1 mbarrier.init.shared.b64 [%r1], ",
 	"INVAL", "@%p1 mbarrier.inval.shared.b64 [%r1];",
@@ -30,7 +30,7 @@ const mbarrierBody = `
 	mov.u64 %rd3, %out;
 `
 
-// TestMbarrier compares what operations on a barrier give with the manual, "mbarrier".
+// TestMbarrier compares the results of operations on a barrier with the manual, "mbarrier".
 func TestMbarrier(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -78,7 +78,7 @@ func TestMbarrier(t *testing.T) {
 	}
 }
 
-// TestMbarrierMisuse: what the manual leaves undefined is a fault.
+// TestMbarrierMisuse checks that operations that the manual leaves undefined are faults.
 func TestMbarrierMisuse(t *testing.T) {
 	for _, c := range []struct{ name, body, text string }{
 		{"initialised twice", "INIT 1; INIT 1;", "initialised again without mbarrier.inval"},
@@ -113,7 +113,8 @@ func TestMbarrierMisuse(t *testing.T) {
 	}
 }
 
-// TestMbarrierLife: a use before the initialisation, or after the invalidation, is told with the other of the two.
+// TestMbarrierLife checks that a use before the initialisation, or after the invalidation, is reported together with
+// that operation.
 func TestMbarrierLife(t *testing.T) {
 	for _, c := range []struct {
 		body, text string
@@ -139,7 +140,7 @@ func TestMbarrierLife(t *testing.T) {
 	}
 }
 
-// TestMbarrierDeadlock: who waits for a phase that nobody completes is told what it lacks.
+// TestMbarrierDeadlock checks that the report of a wait for a phase that never completes tells what is missing.
 func TestMbarrierDeadlock(t *testing.T) {
 	const wait = "again: PARITY 0; @!%p3 bra again;"
 	const told = "@%p1 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r1], 96;"

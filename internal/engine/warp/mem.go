@@ -173,8 +173,8 @@ func (x *machine) region(w *engine.Warp, sp *span, i int32, addr uint64, write b
 	}
 }
 
-// parts reports whether a load of a uniform address reads local memory, which differs by lane, so that the lanes must
-// part.
+// parts reports whether a load of a uniform address reads local memory, which differs by lane, so that the group must
+// be split.
 func (x *machine) parts(s []uint64, e *vcode.Effect, mask uint32) bool {
 	if e.Space != event.Generic || mask&(mask-1) == 0 {
 		return false

@@ -40,7 +40,7 @@ func TestAccessFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := newRig(t, prelude+c.decl+entry("k", c.body))
 			out := g.buffer(16)
-			// Leave room on both sides so that the neighbours are far.
+			// The buffer has room on both sides, so that other buffers are far.
 			o := g.run(launch{out: out})
 			if o.err != nil {
 				t.Error(o.err)
@@ -60,7 +60,8 @@ func TestAccessFaults(t *testing.T) {
 	}
 }
 
-// TestPartOfAWord: an atomic operation on the 16 bits of a small allocation is made of a load and a compare-and-swap of the word around.
+// TestPartOfAWord checks an atomic operation on 16 bits of a small allocation, made from a load and a compare-and-swap
+// of the surrounding word.
 func TestPartOfAWord(t *testing.T) {
 	const swap = `ld.relaxed.gpu.global.b32 %r1, [%rd2];
 	add.u32 %r2, %r1, 5;
@@ -93,8 +94,8 @@ func TestPartOfAWord(t *testing.T) {
 	}
 }
 
-// TestSharedEnds: a block has the bytes of its static variables, or those up to the end of the dynamic ones when the launch
-// gives some, which begin where they are aligned.
+// TestSharedEnds checks the size of a block's shared memory: its static variables, or up to the end of the dynamic ones
+// if the launch has some, which begin at their alignment.
 func TestSharedEnds(t *testing.T) {
 	for _, c := range []struct {
 		offset, dynamic int
@@ -123,7 +124,8 @@ func TestSharedEnds(t *testing.T) {
 	}
 }
 
-// TestFaultingLanes: a faulting load gives 0, a faulting store does nothing, neither makes an event, and all goes on.
+// TestFaultingLanes checks that a faulting load returns 0, that a faulting store has no effect, that both make no
+// event, and that the thread continues.
 func TestFaultingLanes(t *testing.T) {
 	g := newRig(t, kernel(`
 	mov.u32 %r1, 77;
@@ -193,8 +195,8 @@ func TestVectorsAndBytes(t *testing.T) {
 		kernel-end w0 00000000`)
 }
 
-// TestOverwritten asks what writes say was there before: of lanes side by side, of lanes that write the same place, one
-// after the other, of bytes, pairs and atomics.
+// TestOverwritten checks the overwritten values of writes: of adjacent lanes, of lanes that write one address in turn,
+// of bytes, pairs and atomics.
 func TestOverwritten(t *testing.T) {
 	g := newRig(t, kernel(`
 	mov.u32 %r1, 7;
@@ -258,7 +260,7 @@ func TestAtomics(t *testing.T) {
 		kernel-end w0 00000000`)
 }
 
-// TestFailedCompareAndSwap asks for the events of lanes that succeed and fail in one step, in every order.
+// TestFailedCompareAndSwap checks the events of lanes that succeed and fail in one step, in every order.
 func TestFailedCompareAndSwap(t *testing.T) {
 	run := func(body, want string) {
 		t.Helper()
@@ -270,16 +272,16 @@ func TestFailedCompareAndSwap(t *testing.T) {
 	run(`atom.global.cas.b32 %r1, [%out], 0, 1;`, `
 		atomic w0 00000001 global relaxed.gpu rw4 cas out+0 +0
 		atomic w0 0000000e global relaxed.gpu r4 cas out+0 +0`)
-	// Lane 2 alone expects 0: lanes 0 and 1 fail before it, lane 3 after it.
+	// Only lane 2 expects 0: lanes 0 and 1 fail before it, lane 3 after it.
 	run(`setp.eq.u32 %p1, %ln, 2; selp.u32 %r2, 0, 9, %p1; atom.global.cas.b32 %r1, [%out], %r2, 1;`, `
 		atomic w0 00000003 global relaxed.gpu r4 cas out+0 +0
 		atomic w0 00000004 global relaxed.gpu rw4 cas out+0 +0
 		atomic w0 00000008 global relaxed.gpu r4 cas out+0 +0`)
-	// Lane 3 alone succeeds.
+	// Only lane 3 succeeds.
 	run(`setp.eq.u32 %p1, %ln, 3; selp.u32 %r2, 0, 9, %p1; atom.global.cas.b32 %r1, [%out], %r2, 1;`, `
 		atomic w0 00000007 global relaxed.gpu r4 cas out+0 +0
 		atomic w0 00000008 global relaxed.gpu rw4 cas out+0 +0`)
-	// Different locations: the order is free.
+	// The order of different locations is free.
 	run(`and.b32 %r3, %ln, 1; atom.global.cas.b32 %r1, [%mine], %r3, 1;`, `
 		atomic w0 00000005 global relaxed.gpu rw4 cas out+0 +4
 		atomic w0 0000000a global relaxed.gpu r4 cas out+4 +4`)
@@ -630,7 +632,7 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// TestReleaseAsync: st.async and red.async to global memory store and add, and release.
+// TestReleaseAsync checks that st.async and red.async to global memory store, add and release.
 func TestReleaseAsync(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.eq.u32 %p1, %tx, 0;

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNarrowAddresses runs a module whose addresses have 32 bits: of variables, of functions, generic ones of every space.
+// TestNarrowAddresses runs a module with 32-bit addresses: of variables, of functions, and generic ones of every space.
 func TestNarrowAddresses(t *testing.T) {
 	src := kernel(`
 	.reg .b32 %a, %b, %c, %d;

@@ -12,8 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// TestStacksOfRecursion: functions that call each other are told apart by who called whom, though their calls are at the
-// same place of each; a call that is on the stack already is named once.
+// TestStacksOfRecursion checks that functions that call each other are distinguished by their callers, even if their
+// calls are at the same place, and that a call that is already on the stack is named once.
 func TestStacksOfRecursion(t *testing.T) {
 	calls := func(name, callee string) string {
 		return `
@@ -83,7 +83,7 @@ last:
 	}
 }
 
-// storePlaces keeps the places of stores.
+// storePlaces records the places of stores.
 type storePlaces struct{ places []uint32 }
 
 func (s *storePlaces) Events(b *event.Batch) {
@@ -94,7 +94,7 @@ func (s *storePlaces) Events(b *event.Batch) {
 	}
 }
 
-// TestFirstPlace: places are numbered from 1; 0 is none.
+// TestFirstPlace checks that places are numbered from 1, and that 0 is none.
 func TestFirstPlace(t *testing.T) {
 	g := newRig(t, kernel(""))
 	table, k := places.New(), g.prog.Kernel("k")
@@ -106,8 +106,8 @@ func TestFirstPlace(t *testing.T) {
 	}
 }
 
-// TestArms: lanes can be at two places, one each, on two arms of a branch, be it of the function of both or of one that calls
-// one of them; where a call is indirect, in two functions; and anywhere in a function that calls itself.
+// TestArms checks when two lanes can be at two places: on two arms of a branch of the function of both, or of a
+// function that calls one of them; in two functions if a call is indirect; and anywhere in a recursive function.
 func TestArms(t *testing.T) {
 	store := func(line string) string { return "\tst.global.u32 [%rd1], " + line + ";\n" }
 	function := func(name, body string) string {
@@ -132,7 +132,7 @@ J:	st.global.u32 [%mine], 11;
 	g := newRig(t, src)
 	k := g.prog.Kernel("k")
 	fn := func(name string) *isa.Func { return g.prog.Module.ByName[name] }
-	// place gives that of a store of a value, in a frame.
+	// place returns the place of a store of a value in a frame.
 	place := func(base uint32, f *isa.Func, value string) uint32 {
 		for i := range f.Insts {
 			if src := f.Insts[i].Source; f.Insts[i].Class == isa.Store && src.Mods == ".global.u32" && src.Operands[1].String() == value {
@@ -170,8 +170,8 @@ J:	st.global.u32 [%mine], 11;
 	}
 }
 
-// TestReconvergedWarp: a launch tells when all live lanes of a warp execute together again, where lanes can be on two arms of a branch
-// more than once.
+// TestReconvergedWarp checks that a launch reports when all live lanes of a warp execute together again, if lanes can
+// be on two arms of a branch more than once.
 func TestReconvergedWarp(t *testing.T) {
 	const branch = `
 	setp.eq.u32 %p1, %ln, 0;
@@ -195,7 +195,7 @@ H:` + branch + `
 		"where a lane is at its end": {"setp.eq.u32 %p3, %ln, 3;\n@%p3 bra E;\n" + loop + end + "\nE:", 2}} {
 		for schedule, s := range map[string]engine.Schedule{"fair": engine.Fair, "lockstep": engine.Lockstep} {
 			if s == engine.Lockstep && strings.HasSuffix(name, "at its end") {
-				continue // it is told that the others reconverge, which are not all
+				continue // the event is about some of the lanes only
 			}
 			for emulator, e := range map[string]engine.Engine{"ref": engine.NewRef(), "warp": New()} {
 				g := newRig(t, kernel(c.body))
@@ -205,7 +205,8 @@ H:` + branch + `
 				if _, err := e.Run(t.Context(), l); err != nil {
 					t.Fatal(err)
 				}
-				// Between a store on one arm, and one on another by other lanes in the next turn, the lanes reconverge.
+				// Between a store on one arm, and a store on another arm by other lanes in the next iteration, the
+				// lanes reconverge.
 				got := 0
 				for _, line := range r.lines {
 					if strings.HasPrefix(line, "reconverge") {
@@ -220,7 +221,8 @@ H:` + branch + `
 	}
 }
 
-// TestDiscards: the result of an atomic operation may be that of a function, which its caller does or does not use.
+// TestDiscards checks that the result of an atomic operation may be the result of a function, which the caller uses or
+// not.
 func TestDiscards(t *testing.T) {
 	src := prelude + `
 .func (.param .b32 old) add (.param .b64 at)
@@ -264,7 +266,7 @@ func TestDiscards(t *testing.T) {
 	}
 }
 
-// atomicPlaces keeps the places of atomic operations.
+// atomicPlaces records the places of atomic operations.
 type atomicPlaces struct{ places []uint32 }
 
 func (s *atomicPlaces) Events(b *event.Batch) {

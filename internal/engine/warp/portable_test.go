@@ -10,11 +10,11 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// tierTests run on the tiers of package lanes below the best as well, from NoSpin on in long runs only.
+// tierTests run on the lower tiers of package lanes too; the tests from NoSpin on only in long mode.
 const tierTests = "Lists|ListedStores|ListedBytes|VectorValues|Shapes|AtomicsNoDiff|NoSpin|Again|ShufflesNoDiff|InStep"
 
-// TestTiers runs tests of this binary as on a processor that there is no code for, where package lanes is Go code, and as on a system
-// without memory for machine code: a list of operations may end elsewhere then.
+// TestTiers runs tests of this binary like on a processor without machine code, where package lanes is Go code, and
+// like on a system without memory for machine code. A list of operations may then end elsewhere.
 func TestTiers(t *testing.T) {
 	if forced := os.Getenv(lanes.TierVariable); forced != "" {
 		if got := lanes.Best().String(); got != forced {

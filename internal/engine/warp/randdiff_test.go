@@ -15,34 +15,35 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// randomKernel writes kernels at random: arithmetic of every width, divergence, loops with uneven counts, calls, every
-// memory space, atomics, shuffles and votes among known lanes, barriers at the top level. Threads share nothing but what
-// barriers order, so that no schedule changes what a thread does.
+// randomKernel writes random kernels: arithmetic of every width, divergence, loops with different counts, calls, every
+// memory space, atomics, shuffles and votes among known lanes, and barriers at the top level. Threads share only data
+// that barriers order, so the actions of a thread do not depend on the schedule.
 type randomKernel struct {
 	*rand.Rand
 	b         strings.Builder
 	labels    int
 	depth     int
-	masks     []string // the register with the lanes that surely are here, innermost last
+	masks     []string // registers with the lanes that are known to be here, innermost last
 	funcs     int
 	inFunc    bool // no lanes are known to be here together
 	lean      bool // a function without memory of its own
 	recursion bool // there are recursive functions
-	recs      int  // how many
-	calls     int  // calls that may still be written in this function
-	exits     bool // a thread may have left: no barrier may follow
-	edges     bool // boundary numbers, bytes and carries too; those that have failed before this was written have none
+	recs      int  // number of recursive functions
+	calls     int  // number of calls that may still be written in this function
+	exits     bool // a thread may have exited, so no barrier may follow
+	edges     bool // with boundary numbers, bytes and carries; the seeds in failed are older and have none
 }
 
 const (
-	inWords  = 1024 // words of the buffer that is read only
-	ownBytes = 256  // of a thread's own piece of the second buffer
-	// sharedCounters is where the counters begin in shared memory, a quarter of the number in global memory.
+	inWords  = 1024 // words of the read-only buffer
+	ownBytes = 256  // size of a thread's own part of the second buffer
+	// sharedCounters is the offset of the counters in shared memory, a quarter of the number in global memory.
 	sharedCounters = 2048
-	counters       = 64 // words that all threads update by one of contended
+	counters       = 64 // number of words that all threads update by one of contended
 )
 
-// contended are the updates that give the same in any order; each has counters of its own, in global and shared memory.
+// contended are the updates whose results do not depend on the order. Each has its own counters, in global and shared
+// memory.
 var contended = []string{"add.u32", "or.b32", "xor.b32", "max.s32", "min.s32", "add.u64", "max.u64"}
 
 func (k *randomKernel) line(format string, args ...any) { fmt.Fprintf(&k.b, "\t"+format+"\n", args...) }
@@ -61,7 +62,7 @@ func (k *randomKernel) g() string { return fmt.Sprintf("%%g%d", k.IntN(3)) }
 func (k *randomKernel) h() string { return fmt.Sprintf("%%h%d", k.IntN(4)) }
 func (k *randomKernel) p() string { return fmt.Sprintf("%%p%d", k.IntN(4)) }
 
-// ri is a register or a number.
+// ri returns a register or a number.
 func (k *randomKernel) ri() string {
 	if k.edges && k.IntN(4) == 0 {
 		return k.edge(32)
@@ -90,7 +91,7 @@ func (k *randomKernel) di() string {
 
 func (k *randomKernel) c() string { return fmt.Sprintf("%%b%d", k.IntN(4)) }
 
-// edge is a number of so many bits at which a rule of the optimiser may begin or end to hold.
+// edge returns a number of the given bits at which a rule of the optimiser may begin or cease to apply.
 func (k *randomKernel) edge(bits int) string {
 	top := int64(1) << (bits - 1)
 	list := []int64{0, 1, -1, 2, -2, 8, -8, 255, 65535, int64(bits) - 1, int64(bits), int64(bits) + 1, 31, 32, 33, top, top - 1, top + 1, 1 << k.IntN(bits), -1 << k.IntN(bits)}
@@ -180,14 +181,14 @@ func (k *randomKernel) byteMemory() {
 	}
 }
 
-// bytes gives the registers of bytes their first values.
+// bytes initialises the byte registers.
 func (k *randomKernel) bytes() {
 	if k.edges {
 		k.line("cvt.u8.u32 %%b0, %%r0; cvt.s8.s32 %%b1, %%r1; cvt.u8.u32 %%b2, %%r2; cvt.u8.u32 %%b3, %%r3;")
 	}
 }
 
-// guard is a guard now and then.
+// guard sometimes returns a guard.
 func (k *randomKernel) guard() string {
 	switch k.IntN(6) {
 	case 0:
@@ -348,12 +349,12 @@ func (k *randomKernel) special() {
 	k.line("%smov.u32 %s, %s;", k.guard(), k.r(), k.pick("%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%laneid", "%ntid.x", "%nctaid.x", "%lanemask_lt", "%lanemask_ge", "%warpid"))
 }
 
-// own puts an address in the thread's own piece, a multiple of n, in %a0.
+// own sets %a0 to an address in the thread's own part, a multiple of n.
 func (k *randomKernel) own(n int) string {
 	switch k.IntN(3) {
-	case 0: // the same place in every thread's piece
+	case 0: // the same offset in every thread's part
 		return fmt.Sprintf("%%own+%d", k.IntN(ownBytes/n)*n)
-	case 1: // coalesced: word k of all threads is together
+	case 1: // coalesced: word k of all threads is adjacent
 		if n == 4 {
 			return fmt.Sprintf("%%row%d", k.IntN(4))
 		}
@@ -364,15 +365,15 @@ func (k *randomKernel) own(n int) string {
 	return "%a0"
 }
 
-// input puts an address in the read-only buffer in %a0.
+// input sets %a0 to an address in the read-only buffer.
 func (k *randomKernel) input(n int) string {
 	switch k.IntN(6) {
 	case 0:
 		return fmt.Sprintf("%%in+%d", k.IntN(inWords*4/n)*n)
-	case 4, 5: // a row of a matrix, or a column, or one number for each: what tiles of a block of two dimensions do
+	case 4, 5: // a row or a column of a matrix, or one element for each thread, like a tile of a two-dimensional block
 		k.line("mul.lo.u32 %%t0, %%tx, %s; mad.lo.u32 %%t0, %%ty, %s, %%t0;", k.pick("1", "1", "0", "2", "17"), k.pick("0", "1", "16", "32", "20", "5"))
 		switch k.IntN(3) {
-		case 0: // up to 255*17 + 255*32, which a step of 16 bytes must not take out of the buffer
+		case 0: // up to 255*17 + 255*32; a step of 16 bytes must stay in the buffer
 			k.line("add.u32 %%t0, %%t0, %d; min.u32 %%t0, %%t0, %d;", k.IntN(9), inWords*4/n-1)
 			k.line("mul.wide.%s32 %%a0, %%t0, %d; add.u64 %%a0, %%in, %%a0;", k.pick("s", "u"), n)
 			return "%a0"
@@ -475,14 +476,14 @@ func (k *randomKernel) memory() {
 		k.line("cvt.u64.u32 %%a0, %%sh;")
 		k.line("cvta.shared.u64 %%a0, %%a0;")
 		k.line("%s%s;", g, k.pick("st.u32 [%a0], "+k.r(), "ld.u32 "+k.r()+", [%a0]", "atom.xor.b32 "+k.r()+", [%a0], "+k.r()))
-	case 13: // what all threads add to, and atomics of the thread's own
+	case 13: // counters that all threads add to, and the thread's own atomics
 		if k.IntN(2) == 0 {
 			k.contend(g, space)
 			return
 		}
 		a := k.own(4)
 		k.line("%s%s;", g, k.pick("atom.global.add.u32 "+k.r()+", ["+a+"], "+k.r(), "atom.global.cas.b32 "+k.r()+", ["+a+"], "+k.r()+", "+k.r(), "atom.exch.b32 "+k.r()+", ["+a+"], "+k.r(), "atom.global.min.s32 "+k.r()+", ["+a+"], "+k.r()))
-	case 14: // wider atomics of the thread's own
+	case 14: // the thread's own wider atomics
 		a := k.own(8)
 		k.line("%s%s;", g, k.pick("atom.global.add.u64 "+k.d()+", ["+a+"], "+k.d(), "atom.cas.b64 "+k.d()+", ["+a+"], "+k.d()+", "+k.d(),
 			"atom.global.add.f64 "+k.g()+", ["+a+"], "+k.g(), "red.global.max.s64 ["+a+"], "+k.d(), "atom.global.exch.b64 "+k.d()+", ["+a+"], "+k.d()))
@@ -506,7 +507,7 @@ func (k *randomKernel) memory() {
 		k.line("selp.b64 %%a0, %%a0, %%a1, %s;", k.p())
 		k.line("selp.b64 %%a0, %%a0, %%own, %s;", k.p())
 		k.line("%s%s;", g, k.pick("st.u32 [%a0], "+k.r(), "ld.u32 "+k.r()+", [%a0]", "atom.add.u32 "+k.r()+", [%a0], "+k.r(), "ld.volatile.s16 "+k.r()+", [%a0]"))
-	case 18: // a uniform address that nobody knows to be local
+	case 18: // a uniform address that is not known to be local
 		if k.lean {
 			return
 		}
@@ -527,7 +528,7 @@ func (k *randomKernel) memory() {
 	}
 }
 
-// contend updates what other threads update too: one place, neighbouring ones, or any.
+// contend updates words that other threads update too: one, adjacent ones, or any.
 func (k *randomKernel) contend(guard, space string) {
 	i := k.IntN(len(contended))
 	n, value := 4, k.r()
@@ -554,7 +555,7 @@ func (k *randomKernel) contend(guard, space string) {
 	k.line("%sred%s.%s [%%a0], %s;", guard, space, contended[i], k.pick("1", value, value))
 }
 
-// warp exchanges values among the lanes that surely are here.
+// warp exchanges values among the lanes that are known to be here.
 func (k *randomKernel) warp() {
 	if k.inFunc {
 		return
@@ -576,7 +577,7 @@ func (k *randomKernel) warp() {
 	}
 }
 
-// barriers exchange values over the block.
+// exchange exchanges values within the block.
 func (k *randomKernel) exchange() {
 	if k.exits || k.inFunc || k.depth > 0 {
 		return
@@ -587,9 +588,9 @@ func (k *randomKernel) exchange() {
 	switch k.IntN(5) {
 	case 0: // a row of the block's threads
 		k.line("mov.u32 %%t0, %%tx;")
-	case 1: // the first of each row
+	case 1: // the first thread of each row
 		k.line("mov.u32 %%t0, %%ntid.x; mul.lo.u32 %%t0, %%ty, %%t0;")
-	case 2: // this one's row
+	case 2: // the row of this thread
 		k.line("mov.u32 %%t0, %%ntid.x; mad.lo.u32 %%t0, %%ty, %%t0, %%tx;")
 	default:
 		k.line("add.u32 %%t0, %%lb, %d;", k.IntN(40))
@@ -616,7 +617,7 @@ func (k *randomKernel) choice() {
 		k.line("vote.sync.ballot.b32 %s, %s, %s;", yes, p, top)
 		k.line("xor.b32 %s, %s, %s;", no, yes, top)
 		if k.exits {
-			// Lanes that have left are in no mask that matters.
+			// Lanes that have exited are in no mask that is used.
 			k.line("and.b32 %s, %s, %s;", no, no, top)
 		}
 	}
@@ -672,7 +673,7 @@ func (k *randomKernel) indexed() {
 	k.line("%s: .branchtargets %s;", list, strings.Join(targets, ", "))
 	k.line("brx.idx %%t0, %s;", list)
 	was := k.inFunc
-	k.inFunc = true // no masks are known in here
+	k.inFunc = true // no masks are known here
 	for _, t := range targets {
 		k.line("%s:", t)
 		k.body()
@@ -742,7 +743,7 @@ const randomRegs = `
 	.reg .pred %p<4>, %pp;
 `
 
-// function writes a device function: it computes, and reads and writes the thread's own memory.
+// function writes a device function, which computes, and accesses the thread's own memory.
 func (k *randomKernel) function(i int) {
 	k.inFunc, k.lean, k.depth = true, true, 1
 	fmt.Fprintf(&k.b, ".func (.param .b32 out) fn%d(.param .b32 x, .param .b64 y)\n{\n%s", i, randomRegs)
@@ -751,7 +752,7 @@ func (k *randomKernel) function(i int) {
 	k.line("mov.u32 %%tx, %%tid.x; mov.u32 %%ty, %%tid.y; mov.u32 %%r1, %%laneid; mov.u32 %%lin, %%r0;")
 	k.line("mov.b32 %%f0, %%r0; mov.b64 %%g0, %%d0; setp.lt.s32 %%p0, %%r0, 0; ld.global.u64 %%in, [inptr]; ld.global.u64 %%sum, [sumptr];")
 	k.line("mov.u64 %%own, %%in;")
-	// A register that is read before it is written is undefined, and the engines have different ideas of it.
+	// A register that is read before it is written is undefined, and the engines give it different values.
 	for i := range 8 {
 		k.line("add.u32 %%r%d, %%r0, %d;", i+2, i*i)
 	}
@@ -788,8 +789,8 @@ func (k *randomKernel) function(i int) {
 
 const recursiveHead = ".func (.param .b32 out, .param .align 8 .b8 more[12]) rec%d(.param .b32 left, .param .b64 own, .param .align 8 .b8 x[20], .param .b32 sh)"
 
-// recursive writes a function with local memory that does what a kernel may do by itself, and calls itself and others like
-// it while left counts down.
+// recursive writes a function with local memory. It does what a kernel may do by itself, and calls itself and other
+// such functions while left counts down.
 func (k *randomKernel) recursive(i int) {
 	k.inFunc, k.depth, k.calls, k.masks = true, 1, 2, []string{"%m15"}
 	fmt.Fprintf(&k.b, recursiveHead+"\n{\n%s\t.local .align 8 .b8 box[64];\n", i, randomRegs)
@@ -824,7 +825,7 @@ func (k *randomKernel) recursive(i int) {
 	k.inFunc, k.depth = false, 0
 }
 
-// callRecursive writes a call of a recursive function, by name or through a pointer that differs from lane to lane.
+// callRecursive writes a call of a recursive function, by name or through a pointer that differs between lanes.
 func (k *randomKernel) callRecursive() {
 	if k.calls == 0 || k.recs == 0 {
 		return
@@ -837,7 +838,7 @@ func (k *randomKernel) callRecursive() {
 	k.line("@%%pp bra D%d;", n)
 	if k.IntN(2) == 0 {
 		k.line("mov.u64 %%fp, rec%d; mov.u64 %%fq, %s; selp.b64 %%fp, %%fp, %%fq, %s;", k.IntN(k.recs), fn, k.p())
-		if bad = k.IntN(8) == 0; bad { // an address that is no function
+		if bad = k.IntN(8) == 0; bad { // an address that is not a function's
 			k.line("@%s mov.u64 %%fp, %s;", k.p(), k.pick("0", "%own", "77"))
 		}
 		k.line("P%d: .callprototype (.param .b32 _, .param .align 8 .b8 _[12]) _ (.param .b32 _, .param .b64 _, .param .align 8 .b8 _[20], .param .b32 _);", n)
@@ -847,7 +848,7 @@ func (k *randomKernel) callRecursive() {
 	k.line("sub.u32 %%t3, %%left, 1; st.param.b32 [ca], %%t3; st.param.b64 [cb], %%own; st.param.b32 [cd], %%sh;")
 	k.line("st.param.b64 [cc], %s; st.param.b32 [cc+8], %s; st.param.b64 [cc+12], %s;", k.d(), k.r(), k.d())
 	k.line("call (ra, rb), %s, (ca, cb, cc, cd)%s;", fn, proto)
-	if !bad { // then they are undefined
+	if !bad { // otherwise the results are undefined
 		k.line("ld.param.b32 %s, [ra]; ld.param.b64 %s, [rb]; ld.param.b32 %s, [rb+8];", k.r(), k.d(), k.r())
 	}
 	k.line("}")
@@ -931,7 +932,7 @@ func (k *randomKernel) kernel() string {
 			k.line("st.global.b8 [%%own+%d], %%b%d;", 180+i, i)
 		}
 	}
-	if !k.exits { // what the block has counted
+	if !k.exits { // the counts of the block
 		k.line("bar.sync 0; rem.u32 %%t0, %%lb, %d; shl.b32 %%t0, %%t0, 2; mov.u32 %%t1, tile; add.u32 %%t0, %%t0, %%t1;", counters/4*len(contended)/2)
 		k.line("ld.shared.u32 %%t2, [%%t0+%d]; st.global.u32 [%%own+220], %%t2;", sharedCounters)
 		k.line("ld.shared.u32 %%t2, [%%t0+%d]; st.global.u32 [%%own+224], %%t2;", sharedCounters+counters/2*len(contended))
@@ -944,7 +945,7 @@ func (k *randomKernel) kernel() string {
 func randomLaunch(t *testing.T, seed uint64, edges bool) {
 	k := &randomKernel{Rand: rand.New(rand.NewPCG(seed, 11)), recursion: seed%3 == 2, edges: edges}
 	src := k.kernel()
-	if file := os.Getenv("FENCEPOST_RANDOM_PTX"); file != "" { // a kernel that was made smaller by hand
+	if file := os.Getenv("FENCEPOST_RANDOM_PTX"); file != "" { // a kernel that was reduced by hand
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -960,7 +961,7 @@ func randomLaunch(t *testing.T, seed uint64, edges bool) {
 	grid := 1 + k.IntN(3)
 	threads := int(block.Count()) * grid
 	own, in := g.buffer(threads*ownBytes/4), g.buffer(inWords)
-	g.buffer(8 * inWords) // what lies past the input nobody writes
+	g.buffer(8 * inWords) // memory after the input is not written
 	sum, rows := g.buffer(counters*len(contended)), g.buffer(threads*4)
 	data, err := g.mem.Bytes(in, inWords*4)
 	if err != nil {
@@ -1001,7 +1002,7 @@ func randomLaunch(t *testing.T, seed uint64, edges bool) {
 	}
 	if l.Schedule != engine.Lockstep {
 		l.Schedule = engine.Lockstep
-		// Lanes that wait for others of another path wait for ever.
+		// Lanes that wait for lanes on another path wait forever.
 		if _, err = d.Run(t.Context(), l); err != nil && !errors.Is(err, engine.ErrDeadlock) {
 			t.Errorf("the run in lockstep ends with %v", err)
 		}
@@ -1013,12 +1014,12 @@ func randomLaunch(t *testing.T, seed uint64, edges bool) {
 	}
 }
 
-// failed are seeds whose kernels have failed. 700061: the offsets of an atomic were written in all lanes, over registers of
-// lanes in another function. 82345196: a bad call counted once for lanes that stood together.
+// failed are seeds whose kernels have failed. 700061: the offsets of an atomic were written in all lanes, over
+// registers of lanes in another function. 82345196: an invalid call counted once for lanes at the same place.
 var failed = []uint64{700061, 82345196}
 
-// TestRandomNoDiff compares the engines on random kernels, with warps in lockstep too. FENCEPOST_RANDOM is the number of the first seed and how many
-// there are: "5000+1000".
+// TestRandomNoDiff compares the engines on random kernels, also with warps in lockstep. FENCEPOST_RANDOM is the first
+// seed and the number of seeds: "5000+1000".
 func TestRandomNoDiff(t *testing.T) {
 	from, n := uint64(0), uint64(150)
 	if !testsize.Long() {

@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// A random program is structured control flow over four registers of a thread: it is written as PTX and executed in Go,
-// thread by thread, for comparison.
+// A random program is structured control flow over four registers of a thread. It is written as PTX, and executed in Go
+// thread by thread for comparison.
 type stmt interface {
 	ptx(p *printer)
 	run(r *[4]uint32)
@@ -66,7 +66,7 @@ func (s choice) run(r *[4]uint32) {
 	}
 }
 
-// loop executes its body up to 7 times, by three bits of a register as it was before.
+// loop executes its body up to 7 times, as three bits of a register say before the loop.
 type loop struct {
 	reg, depth int
 	body       []stmt
@@ -106,7 +106,7 @@ func randomBody(g *rand.Rand, depth int) []stmt {
 }
 
 // TestRandomControlFlow compares every schedule with the program executed thread by thread. Without a seed the lanes
-// must have met again at the end: the last store is one event a warp.
+// must have reconverged at the end: the last store is one event for each warp.
 func TestRandomControlFlow(t *testing.T) {
 	const threads = 45
 	for n := range uint64(60) {

@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// everySchedule runs f under every schedule that promises progress to every thread.
+// everySchedule runs f under every schedule that guarantees progress to every thread.
 func everySchedule(t *testing.T, f func(t *testing.T, set func(l *engine.Launch))) {
 	for _, s := range []struct {
 		schedule engine.Schedule
@@ -49,7 +49,7 @@ func TestStoreEvents(t *testing.T) {
 	}
 }
 
-// TestReconverge asks for the exact masks of a nested divergence.
+// TestReconverge checks the exact masks of a nested divergence.
 func TestReconverge(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.lt.u32 %p1, %ln, 4;
@@ -113,7 +113,7 @@ end:`))
 		kernel-end w0 00000000`)
 }
 
-// spinLock is a lock taken by every thread: out[0] the lock, out[1] a counter that it guards.
+// spinLock acquires a lock in every thread. out[0] is the lock, and out[1] a counter that it guards.
 const spinLock = `
 again:
 	atom.global.cas.b32 %r1, [%out], 0, 1;
@@ -138,7 +138,7 @@ func TestSpinLock(t *testing.T) {
 	})
 }
 
-// TestProducerConsumer has lane 0 wait, in a loop that is first, for lane 31.
+// TestProducerConsumer makes lane 0 wait for lane 31 in a loop that comes first.
 func TestProducerConsumer(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.eq.u32 %p1, %ln, 31;
@@ -173,8 +173,8 @@ func TestLockstepSpinStops(t *testing.T) {
 	}
 }
 
-// gridBarrier counts blocks in out[0] and waits until all n have come; out[1+block] is set before and its neighbour's
-// read after.
+// gridBarrier counts blocks in out[0] and waits until all n have arrived. out[1+block] is written before, and that of
+// the next block is read after.
 const gridBarrier = `
 	add.u32 %r1, %bx, 1;
 	mul.wide.u32 %rd1, %r1, 4;
@@ -210,7 +210,7 @@ func TestGridBarrier(t *testing.T) {
 	}
 }
 
-// TestTicketLock takes tickets in out[0]; out[1] is served next, out[2] the guarded counter.
+// TestTicketLock takes tickets from out[0]. out[1] is the ticket that is served, and out[2] the guarded counter.
 func TestTicketLock(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.ne.u32 %p1, %tx, 0;
@@ -236,7 +236,7 @@ end:`))
 	})
 }
 
-// TestChainOfBlocks has block i wait for block i-1 where blocks start last first: the window must grow.
+// TestChainOfBlocks makes block i wait for block i-1 while blocks start in reverse order. The window must grow.
 func TestChainOfBlocks(t *testing.T) {
 	g := newRig(t, kernel(`
 	not.b32 %r4, %bx;
@@ -291,8 +291,8 @@ done:`))
 		kernel-end w0 00000000`)
 }
 
-// TestPartialWarpBarrier has a barrier with a count that a block of 48 threads can only meet when its last warp counts
-// in full.
+// TestPartialWarpBarrier has a barrier with a count that a block of 48 threads reaches only if its last warp counts in
+// full.
 func TestPartialWarpBarrier(t *testing.T) {
 	g := newRig(t, kernel(`bar.sync 3, 64;`))
 	g.mustRun(launch{block: 48, out: g.buffer(1)})
@@ -359,7 +359,7 @@ func TestEarlyReturn(t *testing.T) {
 		t.Errorf("stands %+v", f.Stands)
 	}
 	g.mustRun(launch{block: 64, n: 64, out: g.buffer(1), grid: 3})
-	// Lanes that the block does not have have not exited.
+	// Lanes that the block does not have do not count as exited.
 	f = g.run(launch{block: 40, n: 35, out: g.buffer(1)}).wantFault(t, engine.BarrierDivergence, "without 5 of the block's 40 threads")
 	if len(f.Stands) != 2 || f.Stands[1].Threads != 5 {
 		t.Errorf("stands %+v", f.Stands)
@@ -391,7 +391,7 @@ done:`)
 	}
 }
 
-// TestPassedBarrier tells lanes that pass by a barrier where others of their warp wait from lanes that return.
+// TestPassedBarrier distinguishes lanes that pass a barrier where others of their warp wait from lanes that return.
 func TestPassedBarrier(t *testing.T) {
 	const skip = "setp.ge.u32 %p1, %tx, %n; @%p1 bra over; bar.sync 0; over:"
 	const store = "st.global.u32 [%mine], %tx;"
@@ -402,7 +402,7 @@ func TestPassedBarrier(t *testing.T) {
 	for _, c := range []struct {
 		name, functions, body string
 		n                     uint32
-		passed                int // lanes
+		passed                int // number of lanes
 	}{
 		{"an if", "", skip + store, 40, 24},
 		{"an if of a whole warp", "", skip + store, 32, 0},
@@ -430,13 +430,13 @@ func TestPassedBarrier(t *testing.T) {
 			t.Errorf("%s: %s, warning %v", c.name, f.Message, f.Warning)
 		}
 	}
-	// Lanes that come late have not passed by.
+	// Lanes that arrive late have not passed the barrier.
 	g := newRig(t, kernel("setp.ge.u32 %p1, %tx, %n; @%p1 bra late; bra all; late: "+store+" bra all; all: bar.sync 0; "+store))
 	g.mustRun(launch{block: 64, n: 40, out: g.buffer(64)})
 }
 
 func TestBarrierDeadlock(t *testing.T) {
-	// Half of each warp waits at barrier 0, the other half at barrier 1.
+	// Half of each warp waits at barrier 0, and the other half at barrier 1.
 	g := newRig(t, kernel(`
 	and.b32 %r1, %ln, 1;
 	barrier.sync %r1;`))
@@ -513,7 +513,7 @@ second:
 	bar.warp.sync 0xffff;
 done:
 	bar.warp.sync -1;`))
-	g.run(launch{out: g.buffer(1)}) // the second halves meet at the end: no deadlock, but a mask that never matches
+	g.run(launch{out: g.buffer(1)}) // the second halves arrive at the end: no deadlock, but the mask never matches
 	g = newRig(t, kernel(`
 	mov.u32 %r1, -1;
 	setp.eq.u32 %p1, %ln, 5;
@@ -540,7 +540,7 @@ func TestMaskWithoutLane(t *testing.T) {
 	}
 }
 
-// TestShuffleAcrossDivergence has the halves of a warp execute the same shuffle at different places.
+// TestShuffleAcrossDivergence executes the same shuffle at different places in the halves of a warp.
 func TestShuffleAcrossDivergence(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.lt.u32 %p1, %ln, 16;
@@ -625,7 +625,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestLockstepBarrier: a warp in lockstep arrives as a whole, whichever of its lanes does.
+// TestLockstepBarrier checks that a warp in lockstep arrives as a whole, whichever of its lanes arrives.
 func TestLockstepBarrier(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.lt.u32 %p1, %tx, %n;
@@ -641,7 +641,7 @@ done:
 	o.wantFault(t, engine.BarrierDivergence, "lanes 0xffffff00 of a warp while lanes 0xff are elsewhere")
 }
 
-// TestPlainPolling has a grid barrier whose polls are weak loads: the window must grow all the same.
+// TestPlainPolling has a grid barrier that polls by weak loads. The window must grow too.
 func TestPlainPolling(t *testing.T) {
 	g := newRig(t, kernel(strings.ReplaceAll(gridBarrier, "ld.volatile", "ld")))
 	const blocks = 100
@@ -649,7 +649,7 @@ func TestPlainPolling(t *testing.T) {
 }
 
 func TestCooperative(t *testing.T) {
-	// The launch's workspace is where %envreg1 (high) and %envreg2 (low) say; it is zero, and gone afterwards.
+	// %envreg1 (high) and %envreg2 (low) have the address of the launch's workspace. It is zero, and freed afterwards.
 	g := newRig(t, kernel(`
 	mov.u32 %r1, %envreg1;
 	mov.u32 %r2, %envreg2;

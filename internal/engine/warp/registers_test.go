@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// registerTypes are the types that a register can be declared with, and loads and stores can have, to their bytes.
+// registerTypes are the types of registers, and of loads and stores, with their size in bytes.
 var registerTypes = []struct {
 	name  string
 	bytes int
@@ -19,19 +19,21 @@ var registerTypes = []struct {
 	{"b64", 8}, {"u64", 8}, {"s64", 8}, {"f64", 8},
 }
 
-// widthInputs are what each of 32 lanes reads: the ends of every width, and what tells the bytes of a word apart.
+// widthInputs are the values that 32 lanes read: the limits of every width, and words with distinct bytes.
 var widthInputs = [32]uint64{0, 1, 2, 0x7f, 0x80, 0x81, 0xff, 0x100, 0x7fff, 0x8000, 0x8001, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0x80000001,
 	0xffffffff, 1 << 32, 1<<63 - 1, 1 << 63, 1<<63 | 1, 1<<64 - 1, 0x0123456789abcdef, 0xfedcba9876543210, 0x8182838485868788, 0x7f7e7d7c7b7a7978,
 	0xff80, 0xffff8000, 0xffffffff80000000, 0xffffffffffffff80, 0xffffffffffff8000, 0x5a5a5a5a5a5a5a5a}
 
-// widthCase is code that reads the lane's 8 bytes at %in, or those that all lanes share at %one, and leaves 8 bytes at %to.
+// widthCase is code that reads the lane's 8 bytes at %in, or the 8 bytes at %one that all lanes share, and leaves 8
+// bytes at %to.
 type widthCase struct {
 	name, code string
 	want       func(in uint64) uint64
-	shared     bool // reads %one, which holds what lane 23 reads
+	shared     bool // reads %one, which has the value that lane 23 reads
 }
 
-// extendTo is what a register of to bytes holds after a value of from bytes came into it, and 8 bytes of memory after that.
+// extendTo returns the contents of a register of to bytes after a value of from bytes is written to it, as 8 bytes of
+// memory.
 func extendTo(v uint64, from, to int, signed bool) uint64 {
 	v &= ones(from)
 	if signed && v>>(8*from-1) != 0 {
@@ -42,7 +44,7 @@ func extendTo(v uint64, from, to int, signed bool) uint64 {
 
 func ones(bytes int) uint64 { return 1<<(8*bytes-1)<<1 - 1 }
 
-// runWidths runs cases on an engine, 32 lanes each.
+// runWidths runs cases on an engine with 32 lanes each.
 func runWidths(t *testing.T, e engine.Engine, head string, cases []widthCase) {
 	t.Helper()
 	var b strings.Builder
@@ -82,13 +84,13 @@ func onBothEngines(t *testing.T, name, head string, cases []widthCase) {
 	t.Run(name+" warp", func(t *testing.T) { runWidths(t, New(), head, cases) })
 }
 
-// agree reports whether an instruction of a type takes a register of another one (PTX ISA, "Operand Type Checking").
+// agree reports whether an instruction of a type accepts a register of another type (PTX ISA, "Operand Type Checking").
 func agree(inst, reg string) bool {
 	return inst == reg || inst[0] == 'b' || reg[0] == 'b' || inst[0] != 'f' && reg[0] != 'f'
 }
 
-// TestRegisterWidths loads and stores by every type from and into registers of every declared type that takes it, through
-// every space, as inline PTX declares them: in a scope of their own.
+// TestRegisterWidths loads and stores every type from and into registers of every declared type that accepts it,
+// through every space, in a scope of their own as inline PTX declares them.
 func TestRegisterWidths(t *testing.T) {
 	for _, r := range registerTypes {
 		var cases []widthCase
@@ -118,7 +120,7 @@ func TestRegisterWidths(t *testing.T) {
 			add("vector load", in, false, "ld.global.v2.T {t,u},[a]; st.global.R [%%to],t;")
 			cases[len(cases)-1].code = strings.Replace(cases[len(cases)-1].code, "ld.global.v2", "mov.u64 a,%in; ld.global.v2", 1)
 			if m.bytes == 8 {
-				cases = cases[:len(cases)-1] // the lanes' values are 8 bytes apart
+				cases = cases[:len(cases)-1] // the lanes' values have a distance of 8 bytes
 			}
 			add("parameter", func(uint64) uint64 { return in(0xf1828384) }, false, "ld.param.T t,[k_n]; st.global.R [%%to],t;")
 			if m.bytes == 8 {
@@ -140,8 +142,8 @@ func TestRegisterWidths(t *testing.T) {
 	}
 }
 
-// TestConvertWidths converts every integer type to every other, with saturation and without, from and into registers of
-// every width that takes them.
+// TestConvertWidths converts every integer type to every other, with and without saturation, from and into registers of
+// every width that accepts them.
 func TestConvertWidths(t *testing.T) {
 	types := []string{"u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"}
 	size := map[string]int{}
@@ -154,7 +156,7 @@ func TestConvertWidths(t *testing.T) {
 			for _, dr := range []string{"b8", "b16", "b32", "b64"} {
 				for _, sr := range []string{"b8", "b16", "b32", "b64"} {
 					for _, sat := range []string{"", ".sat"} {
-						holds := size[d] >= size[s] && d[0] == s[0] || d[0] == 's' && size[d] > size[s] // all values, and takes no .sat
+						holds := size[d] >= size[s] && d[0] == s[0] || d[0] == 's' && size[d] > size[s] // it can represent all values, so it takes no .sat
 						if size[dr] < size[d] || size[sr] < size[s] || sat != "" && (holds || (size[dr]+size[sr])%3 != 0) {
 							continue
 						}
@@ -175,7 +177,7 @@ func TestConvertWidths(t *testing.T) {
 	}
 }
 
-// saturate brings a number of 64 bits into the range of one of n bits.
+// saturate limits a 64-bit number to the range of an n-bit type.
 func saturate(v uint64, from, to bool, n int) uint64 {
 	negative := from && int64(v) < 0
 	switch {
@@ -189,7 +191,7 @@ func saturate(v uint64, from, to bool, n int) uint64 {
 	return min(v, 1<<(n-1)<<1-1)
 }
 
-// TestPredicatesAndBytes moves predicates and bytes by everything that takes them: the one has a bit, the other eight.
+// TestPredicatesAndBytes moves predicates (1 bit) and bytes (8 bits) by every instruction that accepts them.
 func TestPredicatesAndBytes(t *testing.T) {
 	low := func(n int) func(uint64) uint64 { return func(v uint64) uint64 { return v & ones(n) } }
 	odd := func(v uint64) uint64 { return v & 1 }
@@ -239,8 +241,8 @@ func TestPredicatesAndBytes(t *testing.T) {
 	})
 }
 
-// TestCarries chains every instruction that leaves a condition code with every one that takes it. The hardware keeps the
-// carry of its adder, which of a difference is 1 where nothing is borrowed (what ptxas makes of these for sm_90).
+// TestCarries chains every instruction that sets a condition code with every instruction that reads it. The hardware
+// keeps the carry of its adder, which for a difference is 1 if nothing is borrowed (as ptxas compiles them for sm_90).
 func TestCarries(t *testing.T) {
 	var cases []widthCase
 	for _, n := range []int{32, 64} {
@@ -255,8 +257,8 @@ func TestCarries(t *testing.T) {
 	onBothEngines(t, "all", "", cases)
 }
 
-// carryCase computes last(x, x') with the carry of middle(x', x), if any, with the carry of first(x, y), where x is the lane's
-// value, x' its complement's half and y a number of it; of signed types now and then.
+// carryCase computes last(x, x') with the carry of middle(x', x), if any, with the carry of first(x, y). x is the
+// lane's value, x' half of its complement, and y depends on n. Some types are signed.
 func carryCase(n int, first, middle, last string) widthCase {
 	sign := "u"
 	if len(middle)%2 == 1 {
@@ -287,7 +289,7 @@ func carryCase(n int, first, middle, last string) widthCase {
 	return widthCase{fmt.Sprintf("%s.cc %s %s of %s%d", first, middle, last, sign, n), code, want, false}
 }
 
-// adder is a model of the hardware's: it adds three numbers bit by bit and keeps the carry.
+// adder models the hardware's adder: it adds three numbers bit by bit and keeps the carry.
 type adder struct {
 	bits   int
 	signed bool
@@ -319,7 +321,7 @@ func (m *adder) do(op string, a, b uint64) uint64 {
 	return sum
 }
 
-// product is half of a product of numbers of the adder's width.
+// product returns half of a product of numbers of the adder's width.
 func (m *adder) product(a, b uint64, hi bool) uint64 {
 	x, y := m.number(a), m.number(b)
 	p := x.Mul(x, y)

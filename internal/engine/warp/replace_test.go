@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/engine/descriptor"
 )
 
-// TestTensorMapReplace makes a map field by field, and copies it to global memory.
+// TestTensorMapReplace sets a map field by field, and copies it to global memory.
 func TestTensorMapReplace(t *testing.T) {
 	g := newRig(t, kernel(`
 	.shared .align 128 .b8 made[128];
@@ -64,7 +64,7 @@ made_it:
 	}
 }
 
-// TestTensorMapFaults: maps that are not there, or have no such dimension.
+// TestTensorMapFaults checks missing maps and missing dimensions.
 func TestTensorMapFaults(t *testing.T) {
 	for _, c := range []struct {
 		body string

@@ -27,15 +27,15 @@ type rig struct {
 	next   uint32
 }
 
-// prelude is what every test kernel begins with: registers and a pointer parameter.
+// prelude is the beginning of every test kernel: registers and a pointer parameter.
 const prelude = `
 .version 8.0
 .target sm_80
 .address_size 64
 `
 
-// kernel wraps a body into an entry "k" with parameters out (u64) and n (u32), the registers loaded:
-// %out, %n, %tx, %ln, %bx, %gid; free ones are %r<32>, %rd<32>, %f<16>, %fd<8>, %p<8>.
+// kernel returns an entry "k" with a body and the parameters out (u64) and n (u32). The registers %out, %n, %tx, %ln,
+// %bx and %gid are loaded. Free registers are %r<32>, %rd<32>, %f<16>, %fd<8>, %p<8>.
 func kernel(body string) string {
 	return prelude + entry("k", body)
 }
@@ -108,7 +108,7 @@ func (g *rig) words(addr uint64, n int) []uint32 {
 	return w
 }
 
-// outcome is what a launch did.
+// outcome is the result of a launch.
 type outcome struct {
 	stats  engine.Stats
 	err    error
@@ -117,7 +117,7 @@ type outcome struct {
 	rec    *recorder
 }
 
-// launch describes a launch of a rig; zero values are one block of 32 threads.
+// launch describes a launch of a rig. The zero value is one block of 32 threads.
 type launch struct {
 	kernel      string
 	grid, block int
@@ -150,7 +150,7 @@ func (g *rig) prepare(s launch) *engine.Launch {
 	return l
 }
 
-// run launches and gathers everything.
+// run launches and collects all results.
 func (g *rig) run(s launch) *outcome {
 	g.t.Helper()
 	l := g.prepare(s)
@@ -173,7 +173,7 @@ func (g *rig) run(s launch) *outcome {
 	return o
 }
 
-// mustRun is run for launches that must end well, without faults.
+// mustRun is run for launches that must complete without faults.
 func (g *rig) mustRun(s launch) *outcome {
 	g.t.Helper()
 	o := g.run(s)
@@ -186,7 +186,7 @@ func (g *rig) mustRun(s launch) *outcome {
 	return o
 }
 
-// recorder keeps events as text, one line each.
+// recorder records events as text, one line each.
 type recorder struct {
 	lines []string
 	count int
@@ -203,7 +203,7 @@ func (r *recorder) Events(b *event.Batch) {
 	}
 }
 
-// eventText is an event as one line.
+// eventText returns an event as one line.
 func eventText(b *event.Batch, e *event.Event) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%v w%d %08x", e.Kind, e.Warp, e.Mask)
@@ -263,7 +263,7 @@ func eventText(b *event.Batch, e *event.Event) string {
 	return s.String()
 }
 
-// wantEvents compares the recorded events with lines of text, addresses of buffer base written as "out+n".
+// wantEvents compares the recorded events with lines of text, in which addresses of buffer base are "out+n".
 func (o *outcome) wantEvents(t *testing.T, base uint64, want string) {
 	t.Helper()
 	var got []string
@@ -298,7 +298,7 @@ func (o *outcome) wantEvents(t *testing.T, base uint64, want string) {
 	}
 }
 
-// wantFault asks for exactly one fault, of a kind and with a text in its message.
+// wantFault requires exactly one fault of a kind, with a text in its message.
 func (o *outcome) wantFault(t *testing.T, kind engine.FaultKind, text string) engine.Fault {
 	t.Helper()
 	if len(o.faults) != 1 {

@@ -13,13 +13,13 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// specials are values at the ends of the formats: numbers, f32 and, of two words, f64.
+// specials are values at the limits of the formats: integers, f32 and, as two words, f64.
 var specials = []uint32{0, 1, 2, 5, 31, 32, 33, 64, 255, 1 << 31, 1<<31 - 1, 1<<32 - 1, 1<<32 - 2, 0x00800000, 0x007fffff, 0x807fffff, 0x00000001,
 	0x3f800000, 0xbf800000, 0x3fc00000, 0x3f000000, 0xc2c80000, 0x42fe0000, 0x4effffff, 0x4f000000, 0xcf000000, 0x7f7fffff, 0x7f800000, 0xff800000,
 	0x7fc00000, 0x7f800001, 0xffc12345, 0x7ff00000, 0xfff00000, 0x7ff80000, 0x43e00000, 0x3ff00000, 0xbff00000, 0x41dfffff, 0x41e00000}
 
-// TestRowsNoDiff computes every spelling of the instructions that only compute, of 16, 32 and 64 bits, on both engines, on
-// special values and random ones: operands that differ from lane to lane, and a second or last one that does not.
+// TestRowsNoDiff executes every spelling of the computing instructions of 16, 32 and 64 bits on both engines, with
+// special and random values. Operands differ between lanes, or the second or last one is the same.
 func TestRowsNoDiff(t *testing.T) {
 	count := 0
 	list := isa.Spellings()
@@ -44,7 +44,7 @@ func TestRowsNoDiff(t *testing.T) {
 	}
 }
 
-// rowKernel computes the instruction on values of the buffer, the operand uniform on one that all lanes share.
+// rowKernel executes the instruction on values of the buffer. The operand uniform is the same in all lanes.
 func rowKernel(s *isa.Spelling, uniform int) string {
 	var b strings.Builder
 	var operands []string

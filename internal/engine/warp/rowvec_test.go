@@ -14,7 +14,8 @@ import (
 	"fencepost.dev/fencepost/internal/vcode/lanes"
 )
 
-// vectorLines are instructions that are done 32 lanes at once. The operands whose numbers are after the bar are read as scalars.
+// vectorLines are instructions that are executed for 32 lanes at a time. The operands whose numbers follow the bar are
+// read as scalars.
 var vectorLines = strings.Split(strings.TrimSpace(`
 add.f32 %f9, %f0, %f1 | 01
 sub.f32 %f9, %f0, %f1 | 01
@@ -203,8 +204,8 @@ setp.geu.f64 %p7, %fd0, %fd1 | 1
 setp.num.f64 %p7, %fd0, %fd1 | 1
 setp.nan.f64 %p7, %fd0, %fd1 | 1`), "\n")
 
-// TestVectorInstructions makes sure that what programs compute most is done 32 lanes at once, whichever operand is the same for
-// all lanes: an instruction done lane by lane takes many times as long.
+// TestVectorInstructions checks that the most common instructions are executed for 32 lanes at a time, whichever
+// operand is the same in all lanes. An instruction executed lane by lane takes many times as long.
 func TestVectorInstructions(t *testing.T) {
 	for _, line := range vectorLines {
 		line, scalar, _ := strings.Cut(line, " | ")
@@ -229,7 +230,7 @@ func TestVectorInstructions(t *testing.T) {
 	}
 }
 
-// vectorKernel computes an instruction on registers that are loaded, those of a number from one place for all lanes.
+// vectorKernel executes an instruction on loaded registers. Those with a given number are the same in all lanes.
 func vectorKernel(line string, uniform int) string {
 	var b strings.Builder
 	b.WriteString("mul.wide.u32 %rd20, %gid, 128; add.u64 %rd20, %rd20, %out; setp.lt.u32 %p1, %n, %ln;\n")
@@ -256,8 +257,9 @@ func vectorKernel(line string, uniform int) string {
 	return kernel(b.String())
 }
 
-// vectorValues computes every line of vectorLines and leaves 16 bytes of each for a thread, behind the operands. Of the operands with
-// the number same all lanes read one; those with the number even are what lanes in a row differ in by a constant.
+// vectorValues executes every line of vectorLines and stores 16 bytes of each for a thread, after the operands. The
+// operands with the number same are the same in all lanes. Those with the number even differ by a constant between
+// adjacent lanes.
 func vectorValues(same, even int) string {
 	var b strings.Builder
 	b.WriteString("mov.u32 %r8, %tid.y; mov.u32 %r7, %ntid.x; mad.lo.u32 %r8, %r8, %r7, %tx; mul.wide.u32 %rd20, %r8, 96; add.u64 %rd20, %rd20, %out;\n" +
@@ -298,7 +300,7 @@ func vectorValues(same, even int) string {
 
 const valueThreads = 64
 
-// TestVectorValues computes vectorLines on both engines, on special values and random ones.
+// TestVectorValues executes vectorLines on both engines, with special and random values.
 func TestVectorValues(t *testing.T) {
 	for _, c := range []struct{ same, even int }{{-1, -1}, {0, -1}, {1, -1}, {2, -1}, {-1, 0}, {-1, 1}, {-1, 2}, {0, 1}, {1, 0}} {
 		g := newRig(t, vectorValues(c.same, c.even))

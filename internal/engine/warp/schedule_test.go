@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestCompleted: a block counts its barriers that have completed, whether engine warp meets them with whole warps or not.
+// TestCompleted checks that a block counts its completed barriers, whether or not whole warps arrive in engine warp.
 func TestCompleted(t *testing.T) {
 	g := newRig(t, kernel(`
 	bar.sync 0;
@@ -40,7 +40,7 @@ end:
 	}
 }
 
-// startSpy keeps the block of a warp that starts.
+// startSpy records the block of a warp that starts.
 type startSpy struct {
 	*machine
 	block *engine.CTA
@@ -51,12 +51,13 @@ func (x *startSpy) Start(w *engine.Warp, mask uint32) {
 	x.machine.Start(w, mask)
 }
 
-// TestSteps counts the steps of a round of a loop, by warps and by lanes. What only computes is counted when it is left, so that
-// it must not matter where a turn or a list of operations ends: events, seeds and divergence change that.
+// TestSteps counts the steps of an iteration of a loop, by warps and by lanes. Computing instructions are counted when
+// they are left, so the ends of turns and lists of operations must not matter. Events, seeds and divergence change
+// these.
 func TestSteps(t *testing.T) {
 	for _, c := range []struct {
 		name, body         string
-		warps, lanes, wide uint64 // of a round: of a warp of 32 lanes; of two, of which the second has 8
+		warps, lanes, wide uint64 // of an iteration: with one warp of 32 lanes; with two warps, of which the second has 8 lanes
 	}{
 		{"arithmetic", "xor.b32 %r1, %r1, %tx; add.u32 %r1, %r1, 7; shr.u32 %r3, %r1, 1;", 6, 6 * 32, 6 * 40},
 		{"memory", "ld.global.u32 %r1, [%mine]; add.u32 %r1, %r1, 3; st.global.u32 [%mine], %r1;", 6, 6 * 32, 6 * 40},
@@ -64,7 +65,7 @@ func TestSteps(t *testing.T) {
 		{"atomics", "atom.global.add.u32 %r1, [%mine], 1; red.shared.add.u32 [%r4], %r1;", 5, 5 * 32, 5 * 40},
 		{"barriers", "bar.sync 0; bar.warp.sync -1; membar.gl;", 6, 6 * 32, 6 * 40},
 		{"shuffles", "shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1; vote.sync.any.pred %p2, %p1, -1;", 5, 5 * 32, 5 * 40},
-		// The fall through into a block is a jump that counts.
+		// Falling through into a block counts as a jump.
 		{"lanes apart", "@%p3 bra over; xor.b32 %r1, %r1, 5; add.u32 %r1, %r1, %n; over:", 7, 4*32 + 3*28, 4*40 + 3*32},
 		{"lanes apart, all meet", "@%p3 bra other; st.global.u32 [%mine], %r2; bra over; other: st.global.u32 [%mine], %r1; over:", 8, 4*32 + 2*28 + 2*4, 4*40 + 2*32 + 2*8},
 	} {
@@ -98,7 +99,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStuckEnds: a grid with a block that can never finish goes on for afterStuck steps, however long other blocks would run.
+// TestStuckEnds checks that a grid with a block that can never finish continues for afterStuck steps, however long
+// other blocks would run.
 func TestStuckEnds(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.ne.u32 %p1, %bx, 0;
@@ -121,7 +123,7 @@ count:
 	}
 }
 
-// TestShuffledWarps: with a seed, any warp of a block may be the first, and any the second.
+// TestShuffledWarps checks that with a seed any warp of a block may be the first, and any the second.
 func TestShuffledWarps(t *testing.T) {
 	g := newRig(t, kernel("st.global.u32 [%mine], 1;"))
 	orders := map[string]int{}
@@ -138,7 +140,7 @@ func TestShuffledWarps(t *testing.T) {
 	}
 }
 
-// accessors are the warps that made accesses, one after the other.
+// accessors are the warps of consecutive accesses.
 type accessors []uint32
 
 func (a *accessors) Events(b *event.Batch) {
@@ -147,13 +149,13 @@ func (a *accessors) Events(b *event.Batch) {
 	}
 }
 
-// TestGivesWay: a turn ends before a strong access where it has run its time, in straight code too, where nothing else ends it; and by
-// schedule contended before some of the first ones.
+// TestGivesWay checks that a turn ends before a strong access if its time has passed, also in straight-line code, where
+// nothing else ends it, and with schedule contended before some of the first strong accesses.
 func TestGivesWay(t *testing.T) {
 	const atomics = engine.Gives + 8
 	g := newRig(t, kernel(strings.Repeat("\n\tatom.global.add.u32 %r1, [%out], 1;", atomics)))
 	for _, e := range []engine.Engine{engine.NewRef(), New()} {
-		changes := func(s engine.Schedule, seed uint64) (n int) { // of the warp from one access to the next
+		changes := func(s engine.Schedule, seed uint64) (n int) { // changes of the warp between adjacent accesses
 			var order accessors
 			l := g.prepare(launch{grid: 2, block: 1, out: g.buffer(64)})
 			l.Schedule, l.Seed, l.Needs = s, seed, event.NeedGlobal
@@ -189,8 +191,8 @@ func TestGivesWay(t *testing.T) {
 	}
 }
 
-// TestArrivalsApart: in a cooperative launch all blocks see that they may leave a barrier of the grid before one of them arrives at the next,
-// so that none synchronises with what another has done between the two.
+// TestArrivalsApart checks that in a cooperative launch all blocks see that they may leave a grid barrier before one of
+// them arrives at the next, so that no block synchronises with another's operations between the two.
 func TestArrivalsApart(t *testing.T) {
 	src := prelude + entry("k", `
 	.reg .b32 %a;
@@ -221,7 +223,7 @@ second:
 	}
 }
 
-// addsAndPolls counts atomic operations, and the loads of the first place that come after more than three of them.
+// addsAndPolls counts atomic operations, and the loads of the first place after more than three of them.
 type addsAndPolls struct {
 	adds, late int
 	first      uint32
@@ -240,7 +242,8 @@ func (s *addsAndPolls) Events(b *event.Batch) {
 	}
 }
 
-// TestLaneOrder: lanes of a warp add to one word, the lowest first; by schedule contended some of the upper ones go before the others.
+// TestLaneOrder checks that lanes of a warp add to a word in order from the lowest, and that with schedule contended
+// some upper lanes come first.
 func TestLaneOrder(t *testing.T) {
 	g := newRig(t, kernel("atom.global.add.u32 %r1, [%out], 1;\nst.global.u32 [%mine+4], %r1;"))
 	for name, e := range map[string]engine.Engine{"ref": engine.NewRef(), "warp": New()} {
@@ -275,8 +278,8 @@ func TestLaneOrder(t *testing.T) {
 	}
 }
 
-// TestSeparationsEnd: in a cooperative launch, blocks that poll a counter under a lock come to an end, though who has the lock takes it
-// again in the turn in which it has given it back, and turns end before that.
+// TestSeparationsEnd checks that in a cooperative launch, blocks that poll a counter under a lock finish, although the
+// holder of the lock releases it and acquires it again in the same turn, and turns end before releases.
 func TestSeparationsEnd(t *testing.T) {
 	g := newRig(t, kernel(`
 	mov.u32 %r5, 1;
@@ -300,7 +303,7 @@ take:
 	}
 }
 
-// TestYieldsBeforeStores: a turn may end before each strong store, whether or not lists do such stores.
+// TestYieldsBeforeStores checks that a turn may end before each strong store, whether or not lists execute the stores.
 func TestYieldsBeforeStores(t *testing.T) {
 	defer func(n int) { hotLists = n }(hotLists)
 	hotLists = 1

@@ -12,7 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// shapeAddresses leave in %r10 what a lane adds to the address: lines, rows, columns, permutations, places that lanes share.
+// shapeAddresses set %r10 to a lane's offset from the address: lines, rows, columns, permutations, and places that
+// lanes share.
 var shapeAddresses = []string{
 	"shl.b32 %r10, %r9, 2;",                                                       // side by side
 	"shl.b32 %r10, %r9, 3;",                                                       // by eights
@@ -32,8 +33,8 @@ var shapeAddresses = []string{
 	"shr.u32 %r10, %r9, 1; shl.b32 %r10, %r10, 3;",                                // pairs
 }
 
-// shapeAccesses are accesses by the address A in the space S; %r20 to %r27 and %rd20 to %rd23 hold what differs from lane to
-// lane, %r28 and %rd28 what does not.
+// shapeAccesses are accesses at address A in space S. %r20 to %r27 and %rd20 to %rd23 differ between lanes; %r28 and
+// %rd28 do not.
 var shapeAccesses = []string{
 	"ld.S.u32 %r11, [A];", "ld.S.u32 %r11, [A+4];", "ld.S.s8 %r11, [A+1];", "ld.S.u8 %r11, [A];", "ld.S.u16 %r11, [A+2];", "ld.S.s16 %r11, [A];",
 	"ld.S.u64 %rd11, [A];", "ld.S.v2.u32 {%r11, %r12}, [A];", "ld.S.s32 %rd11, [A];", "ld.volatile.S.u32 %r11, [A];",
@@ -44,8 +45,8 @@ var shapeAccesses = []string{
 	"atom.S.min.s32 %r11, [A], %r24;", "red.S.add.f32 [A], %f1;", "red.S.inc.u32 [A], 5;",
 }
 
-// shapeKernel makes the accesses of one address, by all lanes, by lanes that a guard lets, and in a branch; twice, so that the
-// second time memory is known.
+// shapeKernel makes the accesses of one address by all lanes, by lanes that a guard selects, and in a branch. It makes
+// them twice, so that the second time the contents of memory are known.
 func shapeKernel(address, space string) string {
 	var b strings.Builder
 	b.WriteString(`	mov.u32 %r0, %tid.x; mov.u32 %r1, %tid.y; mov.u32 %r2, %ntid.x; mad.lo.u32 %r9, %r1, %r2, %r0;
@@ -78,7 +79,7 @@ func shapeKernel(address, space string) string {
 	return ".shared .align 16 .b8 box[2048];\n" + b.String()
 }
 
-// exactly keeps events as text, with all that they tell, series undone.
+// exactly records events as text, with all their fields and with series expanded.
 type exactly struct {
 	lines []string
 	room  []event.Event
@@ -93,8 +94,8 @@ func (x *exactly) Events(b *event.Batch) {
 	})
 }
 
-// TestShapes wants the events of the two engines to be the same to the letter for one warp: whether addresses are told as a
-// line, in rows or one by one, what is written, and over what.
+// TestShapes checks that the events of the two engines are identical for one warp: whether addresses are a line, rows
+// or scattered, which values are written, and which are overwritten.
 func TestShapes(t *testing.T) {
 	const all = event.NeedGlobal | event.NeedShared | event.NeedSync
 	for i, address := range shapeAddresses {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestShufflesNoDiff compares the engines on shuffles of all kinds: distances, clamps and segments that repeat and that
-// do not, all lanes and some.
+// TestShufflesNoDiff compares the engines on shuffles of all kinds: distances, clamps and segments that are the same or
+// different in the lanes, by all or some lanes.
 func TestShufflesNoDiff(t *testing.T) {
 	rounds := 60
 	if testing.Short() {

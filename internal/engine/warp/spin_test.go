@@ -32,7 +32,7 @@ count:
 	setp.lt.u32 %p2, %r2, %n;
 	@%p2 bra count;`
 
-// TestSpin runs launches whose threads loop for ever. They end by themselves, and say where.
+// TestSpin runs launches whose threads loop forever. They must end by themselves and report the place.
 func TestSpin(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -121,7 +121,7 @@ poll:
 	}
 }
 
-// TestNoSpin runs launches that do not change memory for long, and yet get on.
+// TestNoSpin runs launches that do not change memory for a long time and yet make progress.
 func TestNoSpin(t *testing.T) {
 	const set = `
 	st.volatile.global.u32 [%out], 1;`
@@ -265,7 +265,7 @@ again:
 	}
 }
 
-// TestSpinInCalls: the state of a loop that calls functions is that of all their frames.
+// TestSpinInCalls checks that the state of a loop that calls functions includes all their frames.
 func TestSpinInCalls(t *testing.T) {
 	const look = `
 .func (.param .b32 r) look (.param .b64 p, .param .b32 n)
@@ -315,7 +315,7 @@ poll:
 	}
 }
 
-// TestNoSpinHeap: a thread that takes memory until there is none comes back to the same registers each time.
+// TestNoSpinHeap checks a thread that allocates memory until there is none, and reaches the same registers each time.
 func TestNoSpinHeap(t *testing.T) {
 	body := func(free string) string {
 		return `
@@ -355,7 +355,7 @@ end:`
 	}
 }
 
-// TestSpinActive: what asks for the lanes that are active, as votes of early PTX do, is not judged.
+// TestSpinActive checks that a loop that queries the active lanes, as votes of early PTX do, is not judged.
 func TestSpinActive(t *testing.T) {
 	for _, ask := range []string{"vote.any.pred %p1, %p1;", "shfl.idx.b32 %r2, %r1, 0, 31;", "activemask.b32 %r2;"} {
 		g := newRig(t, strings.NewReplacer(".version 8.0", ".version 6.0", "sm_80", "sm_60").Replace(kernel(`
@@ -371,7 +371,8 @@ poll:
 	}
 }
 
-// TestSpinActiveBefore: who asked for the active lanes before the loop, as collective calls of libcu++ do, is judged as others are.
+// TestSpinActiveBefore checks that a loop after a query of the active lanes, as in collective calls of libcu++, is
+// judged like others.
 func TestSpinActiveBefore(t *testing.T) {
 	g := newRig(t, kernel(`
 	activemask.b32 %r2;
@@ -392,8 +393,8 @@ poll:
 	})
 }
 
-// TestSpinGivingWay: two threads that take two locks each, one by one, and give the first back when the second is taken.
-// In step they fail again and again, which is no deadlock: another order gets on.
+// TestSpinGivingWay runs two threads that try to acquire two locks each, one after the other, and release the first if
+// the second is taken. In step they fail repeatedly. This is not a deadlock: in another order they make progress.
 func TestSpinGivingWay(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.ne.u32 %p1, %tx, 0;
@@ -423,7 +424,7 @@ end:`))
 	})
 }
 
-// TestSpinLockstep: what independent threads get through, lanes in lockstep may not.
+// TestSpinLockstep checks that a loop in which independent threads make progress may not end for lanes in lockstep.
 func TestSpinLockstep(t *testing.T) {
 	g := newRig(t, kernel(spinLock))
 	o := g.run(launch{out: g.buffer(2), set: func(l *engine.Launch) { l.Schedule, l.Needs, l.SpinFirst = engine.Lockstep, 0, early }})
@@ -433,7 +434,8 @@ func TestSpinLockstep(t *testing.T) {
 	o.wantFault(t, engine.Deadlock, "loop")
 }
 
-// TestSpinHost: what waits for memory that the host can write may be right on a device, and is not judged.
+// TestSpinHost checks that a wait for memory that the host can write is not judged, because it may be correct on a
+// device.
 func TestSpinHost(t *testing.T) {
 	g := newRig(t, kernel(poll))
 	quiet := func(l *engine.Launch) { l.Needs, l.SpinFirst = 0, early }
@@ -464,7 +466,8 @@ func TestSpinHost(t *testing.T) {
 	}
 }
 
-// TestSpinDevices: where the program sees several devices, one may wait for another. Atomics of the device are not for others.
+// TestSpinDevices checks programs that see several devices, where one may wait for another. Atomics of device scope do
+// not order other devices.
 func TestSpinDevices(t *testing.T) {
 	for _, r := range []struct {
 		code   string
@@ -483,7 +486,8 @@ func TestSpinDevices(t *testing.T) {
 	}
 }
 
-// TestSpinWhen: a launch that spins from its beginning ends when it is first watched, by default after spinFirst steps.
+// TestSpinWhen checks that a launch that spins from its beginning ends when it is first watched, by default after
+// spinFirst steps.
 func TestSpinWhen(t *testing.T) {
 	for _, first := range []uint64{0, early, 4 * early} {
 		g := newRig(t, kernel("again:\n\tbra again;"))
@@ -497,7 +501,8 @@ func TestSpinWhen(t *testing.T) {
 	}
 }
 
-// TestSpinRounds has a warp come back to its state after so many rounds, of sliceCost steps each: spinRounds are waited for.
+// TestSpinRounds makes a warp reach its state again after a number of rounds of sliceCost steps each. The engine waits
+// for spinRounds of them.
 func TestSpinRounds(t *testing.T) {
 	for _, c := range []struct {
 		rounds uint64
@@ -523,8 +528,8 @@ count:
 	}
 }
 
-// TestSpinMbarrier: threads that wait at an mbarrier whose phase lacks an arrival loop for ever. Those whose last arrival comes after
-// a long time, as that of a thread that computes, or of copies that are performed by a test, do not.
+// TestSpinMbarrier checks that threads that wait at an mbarrier whose phase lacks an arrival loop forever. If the last
+// arrival comes after a long time, from a computing thread or from copies that a test performs, they do not.
 func TestSpinMbarrier(t *testing.T) {
 	const wait = `
 wait:

@@ -8,7 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// storeBulkBody begins kernels of one thread with 64 words of shared memory, all 7, at %r1, and at the generic address %rd1.
+// storeBulkBody begins kernels of one thread with 64 words of shared memory, all 7, at %r1 and at the generic address
+// %rd1.
 const storeBulkBody = `
 	.shared .align 32 .b8 tile[256];
 	mov.u32 %r1, tile; mov.u32 %r2, 0; cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd1, %rd1;
@@ -28,7 +29,7 @@ func (s *storedBytes) Events(b *event.Batch) {
 	}
 }
 
-// TestStoreBulk: the bytes become zero and others stay, and detectors are told of each of them once.
+// TestStoreBulk checks that the bytes become zero, that other bytes do not change, and that each byte is in one event.
 func TestStoreBulk(t *testing.T) {
 	for _, c := range []struct {
 		body     string
@@ -77,7 +78,7 @@ func TestStoreBulkFaults(t *testing.T) {
 	}
 }
 
-// TestRestrictedFences: a fence with sync_restrict is the one without.
+// TestRestrictedFences checks that a fence with sync_restrict is the same as one without.
 func TestRestrictedFences(t *testing.T) {
 	events := func(body string) []string { return newRig(t, kernel(body)).mustRun(launch{}).rec.lines }
 	for restricted, plain := range map[string]string{

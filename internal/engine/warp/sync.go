@@ -59,7 +59,7 @@ func (x *machine) sync(w *engine.Warp, i int32, mask uint32, place uint32) {
 
 // meet executes a barrier of all threads for all live lanes of a warp together, the usual case. It has the effect of
 // run.barrier. It returns false if the barrier is not one of all threads. If the group must wait, its place is the
-// barrier, pc; if the barrier completes, its place is behind it.
+// barrier, pc; if the barrier completes, its place is after it.
 func (x *machine) meet(w *engine.Warp, g *group, e *vcode.Effect, pc int32, place uint32) bool {
 	c := w.CTA
 	b := &c.Bars[e.Bar]

@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// coreKernel multiplies matrices without swizzle that lie at %out + 65536, A of rows x 8 words and B of columns x 8 words, both with their
-// pieces as tcgen05.mma takes them, and writes the lanes of tensor memory to %out, 64 columns each.
+// coreKernel multiplies matrices without swizzle at %out + 65536: A of rows x 8 words and B of columns x 8 words, whose
+// pieces are laid out for tcgen05.mma. It writes the lanes of tensor memory to %out, 64 columns each.
 func coreKernel(rows, columns int, kind string, desc uint32, wait bool) string {
 	body := fmt.Sprintf(`
 	.shared .align 128 .b8 a[%d];
@@ -86,12 +86,13 @@ end:`
 	return kernel(body)
 }
 
-// coreDescriptor is an instruction descriptor.
+// coreDescriptor returns an instruction descriptor.
 func coreDescriptor(rows, columns int, d, a, b uint32) uint32 {
 	return d<<4 | a<<7 | b<<10 | uint32(columns/8)<<17 | uint32(rows/16)<<24
 }
 
-// TestCoreMultiply: twice A * B of small integers, which all types hold, in the lanes and columns where the manual's figures have it.
+// TestCoreMultiply multiplies small integers, which all types represent, twice. The products must be in the lanes and
+// columns of the manual's figures.
 func TestCoreMultiply(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct {
@@ -154,7 +155,7 @@ func TestCoreMultiply(t *testing.T) {
 	}
 }
 
-// coreValue is the value of a word of D, of the type 0 f16, 1 f32 or 2 s32.
+// coreValue returns the value of a word of D, whose type is 0 for f16, 1 for f32 or 2 for s32.
 func coreValue(d, word uint32) float64 {
 	switch d {
 	case 0:
@@ -170,7 +171,7 @@ func coreValue(d, word uint32) float64 {
 	return float64(int32(word))
 }
 
-// TestCoreReduce: tcgen05.ld.red gives each lane the least or the largest of the words that it loads.
+// TestCoreReduce checks that tcgen05.ld.red returns to each lane the minimum or maximum of the words that it loads.
 func TestCoreReduce(t *testing.T) {
 	for _, c := range []struct {
 		op   string
@@ -208,7 +209,8 @@ func TestCoreReduce(t *testing.T) {
 	}
 }
 
-// TestCoreLate: by seed 0 a product that nobody waits for is not there, and by some other seed it is.
+// TestCoreLate checks that with seed 0 a product that is not waited for is missing, and that with some other seed it is
+// present.
 func TestCoreLate(t *testing.T) {
 	seen := map[bool]bool{}
 	for seed := range uint64(12) {
@@ -229,7 +231,7 @@ func TestCoreLate(t *testing.T) {
 	}
 }
 
-// TestCoreLoadRegisters: registers of tcgen05.ld that are used with no tcgen05.wait::ld before.
+// TestCoreLoadRegisters checks uses of registers of tcgen05.ld without a tcgen05.wait::ld before.
 func TestCoreLoadRegisters(t *testing.T) {
 	spelled := strings.NewReplacer("LOAD", "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r3, %r4}, [%r2];", "OTHER", "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r2];",
 		"WAIT", "tcgen05.wait::ld.sync.aligned;", "STORE", "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {%r4}; tcgen05.wait::st.sync.aligned;", "USE", "add.u32 %r6, %r4, 1; st.shared.u32 [base], %r6;", "COMPUTE", "add.u32 %r6, %r4, 1;", "KEEP", "st.global.u32 [%out], %r6;")

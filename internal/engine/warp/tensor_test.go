@@ -13,8 +13,9 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// tensorKernel copies a box between shared memory at tile and the tensor of the map at %out, at the coordinates behind the map. Shared
-// memory is words 7 * their number + 1 before, and is written to %out + 512 afterwards.
+// tensorKernel copies a box between shared memory at tile and the tensor of the map at %out, at the coordinates after
+// the map. Before, the words of shared memory are 7 * their number + 1. Afterwards, shared memory is written to %out +
+// 512.
 func tensorKernel(rank int, out, reduce string) string {
 	var coordinates []string
 	body := `
@@ -70,7 +71,8 @@ dump:
 	@%p2 bra dump;`)
 }
 
-// randomMap draws a map of a box of at most 16 KiB in a tensor of at most limit bytes, but for its address, and coordinates.
+// randomMap returns a random map, without its address, and coordinates. The box has at most 16 KiB, and the tensor at
+// most limit bytes.
 func randomMap(rng *rand.Rand, rank int, limit uint64) (*descriptor.TensorMap, [descriptor.MaxRank]int32) {
 	for {
 		t := &descriptor.TensorMap{Rank: rank, Type: uint8(rng.IntN(13)), Swizzle: uint8(rng.IntN(4)), Fill: uint8(rng.IntN(2))}
@@ -95,7 +97,8 @@ func randomMap(rng *rand.Rand, rank int, limit uint64) (*descriptor.TensorMap, [
 	}
 }
 
-// eachOf calls f for each element of a box: where it is in shared memory from the box on, and its address, 0 for one outside.
+// eachOf calls f for each element of a box with its offset from the box in shared memory, and its address, or 0 if it
+// is outside the tensor.
 func eachOf(t *descriptor.TensorMap, at [descriptor.MaxRank]int32, f func(shared, global uint64)) {
 	n := uint64(1)
 	for d := range t.Rank {
@@ -122,8 +125,9 @@ func eachOf(t *descriptor.TensorMap, at [descriptor.MaxRank]int32, f func(shared
 	}
 }
 
-// manualSwizzle is the pattern of the manual's figures: chunk c of row r of the pattern, of 8 rows of 128 bytes, is at chunk c^r, and
-// where 2 or 4 rows of the box make one of the pattern, the lower bits of c alone are changed, by r of 2 or 4.
+// manualSwizzle returns the place in the pattern of the manual's figures. Chunk c of row r of the pattern, of 8 rows of
+// 128 bytes, is at chunk c^r. If 2 or 4 rows of the box are one row of the pattern, only the lower bits of c are
+// changed, by r of 2 or 4.
 func manualSwizzle(mode uint8, at uint64) uint64 {
 	if mode == 0 {
 		return at
@@ -132,7 +136,7 @@ func manualSwizzle(mode uint8, at uint64) uint64 {
 	return at/128*128 + (c/span*span+(c%span^row%span))*16 + at%16
 }
 
-// TestTensor: random copies both ways, and reductions, against their definition element by element.
+// TestTensor compares random copies in both directions, and reductions, with their definition element by element.
 func TestTensor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for n := range 120 {
@@ -203,7 +207,7 @@ func TestTensor(t *testing.T) {
 	}
 }
 
-// modeTest is a copy of another mode than that of tiles.
+// modeTest is a copy in another mode than tiles.
 type modeTest struct {
 	m           *descriptor.TensorMap // but for its address
 	mode        string
@@ -233,8 +237,9 @@ func (c *modeTest) kernel() string {
 	return text
 }
 
-// run copies, and holds shared memory and the tensor to what each lists: where an element is in shared memory, were it not for the swizzle,
-// and in the tensor, of which the first is before the innermost dimension; false for one outside.
+// run copies. It compares shared memory and the tensor with the elements that each lists: the place in shared memory
+// before swizzling, and the coordinates in the tensor, the first before the innermost dimension. ok is false for an
+// element outside.
 func (c *modeTest) run(t *testing.T, rng *rand.Rand, each func(f func(shared uint64, at [descriptor.MaxRank]int64))) {
 	g := newRig(t, c.kernel())
 	buffer, tensor := g.buffer(8<<10), g.buffer(1<<18)
@@ -292,7 +297,7 @@ func (c *modeTest) run(t *testing.T, rng *rand.Rand, each func(f func(shared uin
 	}
 }
 
-// TestFourRows: tile::gather4 and tile::scatter4 copy parts of four rows of a matrix, in any order.
+// TestFourRows checks that tile::gather4 and tile::scatter4 copy parts of four rows of a matrix in any order.
 func TestFourRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 8))
 	for n := range 40 {
@@ -320,8 +325,9 @@ func TestFourRows(t *testing.T) {
 	}
 }
 
-// TestIm2col: a copy in im2col mode is of as many pixels as the map says, from coordinates on: those of the box that its corners make, row by
-// row and image by image, all of them moved by the offsets. Those are counted here one by one from the first of the box.
+// TestIm2col checks copies in im2col mode. A copy has the map's number of pixels, from the coordinates on: those of the
+// box between its corners, row by row and image by image, moved by the offsets. The test counts them one by one from
+// the first of the box.
 func TestIm2col(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for n := range 60 {
@@ -351,7 +357,7 @@ func TestIm2col(t *testing.T) {
 		if err := m.Check(); err != nil {
 			t.Fatal(err)
 		}
-		// The pixels of the box in their order, of all images and some behind them.
+		// The pixels of the box in their order, of all images and some after them.
 		var pixels [][descriptor.MaxRank]int64
 		var list func(d int, at [descriptor.MaxRank]int64)
 		list = func(d int, at [descriptor.MaxRank]int64) {
@@ -393,7 +399,7 @@ func TestIm2col(t *testing.T) {
 	}
 }
 
-// TestTensorFaults: operands that a tensor copy cannot have.
+// TestTensorFaults checks invalid operands of tensor copies.
 func TestTensorFaults(t *testing.T) {
 	good := descriptor.TensorMap{Rank: 2, Type: 7, Dims: [5]uint32{64, 8}, Box: [5]uint32{32, 4}, Steps: [5]uint8{1, 1}, Strides: [4]uint64{256}}
 	for _, c := range []struct {

@@ -22,7 +22,7 @@ const (
 	textureResults = 1024
 )
 
-// textureKernel executes an instruction with the object in %rd1, coordinates in %r1 to %r4, and stores %r5 to %r8.
+// textureKernel executes an instruction with the object in %rd1 and coordinates in %r1 to %r4, and stores %r5 to %r8.
 func textureKernel(text string) string {
 	return kernel(fmt.Sprintf(`
 	ld.global.u64 %%rd1, [%%out];
@@ -77,7 +77,7 @@ func newTextured(t testing.TB, text string, x *descriptor.Texture, rng *rand.Ran
 	return g
 }
 
-// value is an element's channel by the manual: a number, or an integer as a register has it.
+// value returns a channel of an element by the manual: a number, or an integer as a register holds it.
 func (g *textured) value(x *descriptor.Texture, at [3]int64, c int) (*big.Rat, uint32) {
 	n := int(x.Bits[0]) / 8
 	if x.Bits[c] == 0 {
@@ -108,7 +108,8 @@ func (g *textured) value(x *descriptor.Texture, at [3]int64, c int) (*big.Rat, u
 	return nil, uint32(raw)
 }
 
-// manualCoordinate is a coordinate in elements, after what the guide's "Texture Fetching" does to it before it is looked up.
+// manualCoordinate returns a coordinate in elements, after the changes that the guide's "Texture Fetching" makes before
+// the look-up.
 func manualCoordinate(v float32, n int64, mode descriptor.AddressMode, normalized bool) *big.Rat {
 	x := new(big.Rat).SetFloat64(float64(v))
 	if !normalized {
@@ -131,7 +132,7 @@ func floorOf(x *big.Rat) (*big.Int, *big.Rat) {
 	return whole, new(big.Rat).Sub(x, new(big.Rat).SetInt(whole))
 }
 
-// lookUp returns channel c of what stands for an element: one inside, or the border.
+// lookUp returns channel c of an element inside the texture, or of the border.
 func (g *textured) lookUp(x *descriptor.Texture, dims int, at [3]int64, c int) (*big.Rat, uint32) {
 	for d := range dims {
 		n := [3]int64{int64(x.Width), int64(x.Height), int64(x.Depth)}[d]
@@ -158,7 +159,7 @@ func (g *textured) lookUp(x *descriptor.Texture, dims int, at [3]int64, c int) (
 	return g.value(x, at, c)
 }
 
-// expect computes a fetch exactly.
+// expect computes the result of a fetch exactly.
 func (g *textured) expect(x *descriptor.Texture, dims int, places [3]*big.Rat, layer int64, filter bool) (out [4]uint32) {
 	var first [3]int64
 	var share [3]*big.Rat
@@ -207,7 +208,7 @@ func (g *textured) expect(x *descriptor.Texture, dims int, places [3]*big.Rat, l
 	return out
 }
 
-// randomTexture draws a texture of dims dimensions.
+// randomTexture returns a random texture of dims dimensions.
 func randomTexture(rng *rand.Rand, dims int) *descriptor.Texture {
 	for {
 		x := &descriptor.Texture{Dims: uint8(dims), Width: uint32(1 + rng.IntN(9)), Height: 1, Depth: 1, Format: descriptor.ChannelFormat(rng.IntN(3)),
@@ -233,7 +234,7 @@ func randomTexture(rng *rand.Rand, dims int) *descriptor.Texture {
 	}
 }
 
-// TestTextureFetch: random fetches of random textures against the formulas of the guide in exact arithmetic.
+// TestTextureFetch compares random fetches of random textures with the guide's formulas in exact arithmetic.
 func TestTextureFetch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 240 {
@@ -325,7 +326,7 @@ func (g *textured) lanePlaces(of func(lane int) [4]uint32) []byte {
 	return head
 }
 
-// TestTextureOthers: gathers, cubes and queries.
+// TestTextureOthers checks gathers, cubes and queries.
 func TestTextureOthers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	word := func(g *textured, x *descriptor.Texture, i, j, k int) uint32 {
@@ -420,7 +421,7 @@ func TestTextureOthers(t *testing.T) {
 	})
 }
 
-// TestSurface: loads, stores and reductions, inside and outside.
+// TestSurface checks loads, stores and reductions, inside and outside the surface.
 func TestSurface(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, c := range []struct {
@@ -495,7 +496,7 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// TestTextureFaults: objects and places that an instruction cannot have.
+// TestTextureFaults checks invalid objects and places.
 func TestTextureFaults(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	const fetch, load = "tex.2d.v4.u32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];", "suld.b.2d.b32.trap {%r5}, [%rd1, {%r1, %r2}];"
@@ -531,7 +532,7 @@ func TestTextureFaults(t *testing.T) {
 	}
 }
 
-// TestTextureEvents: the elements that have a weight are read, and those alone.
+// TestTextureEvents checks that exactly the elements with a weight are read.
 func TestTextureEvents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	x := floatTexture(2, 8, 8, 1)

@@ -13,8 +13,9 @@ import (
 	"fencepost.dev/fencepost/internal/session"
 )
 
-// sequential is an engine that executes the threads of a launch by requests, one after the other: a thread runs until it waits at
-// a barrier or has read, and memory is as it was written last. Every request goes through the thread's state.
+// sequential is an engine that executes the threads of a launch by requests, one after the other. A thread runs until
+// it waits at a barrier or has read, and memory holds the last write. Every request saves and restores the thread's
+// state.
 type sequential struct {
 	requests int
 	refused  string
@@ -149,8 +150,8 @@ func (e *sequential) Run(_ context.Context, l *engine.Launch) (engine.Stats, err
 	return engine.Stats{}, nil
 }
 
-// TestThreads runs the programs of the corpus that have no race by requests, and wants the results that their launch files
-// expect: what a state leaves out of a thread does not matter.
+// TestThreads runs the race-free programs of the corpus by requests, and compares the results with their launch files.
+// It shows that nothing that a state omits matters.
 func TestThreads(t *testing.T) {
 	all, err := corpus.All()
 	if err != nil {

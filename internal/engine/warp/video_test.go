@@ -2,7 +2,7 @@ package warp
 
 import "testing"
 
-// TestVideo executes video instructions as they are written, with selectors and signs; the values are worked out by hand.
+// TestVideo executes video instructions with selectors and signs. The values were computed by hand.
 func TestVideo(t *testing.T) {
 	g := newRig(t, kernel(`
 	ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%out];

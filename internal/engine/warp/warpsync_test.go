@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// TestUndefinedShuffle has lanes read by shuffles from lanes that take no part. Bit i of astray stands for lane i; what
-// such a lane gets is its own value.
+// TestUndefinedShuffle has shuffles read from lanes that do not take part. Bit i of astray is set for lane i if it does
+// so. Such a lane gets its own value.
 func TestUndefinedShuffle(t *testing.T) {
 	const exit = "setp.ge.u32 %p1, %ln, 20;\n\t@%p1 ret;\n\t"
 	const part = "setp.lt.u32 %p1, %ln, 16;\n\t@!%p1 bra other;\n\t"
@@ -18,7 +18,7 @@ func TestUndefinedShuffle(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		block      int
-		astray     int // lanes that read in vain
+		astray     int // bits of the lanes whose reads are undefined
 		message    string
 		stands     int
 	}{
@@ -56,7 +56,7 @@ func TestUndefinedShuffle(t *testing.T) {
 	}
 }
 
-// TestSkippedByLanes has lanes wait for others that go past them and exit, or that return.
+// TestSkippedByLanes makes lanes wait for others that pass them and exit, or that return.
 func TestSkippedByLanes(t *testing.T) {
 	const store, skip = "\n\tst.global.u32 [%mine], %tx;", "setp.ge.u32 %p1, %ln, 20;\n\t@%p1 bra over;\n\t"
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestSkippedByLanes(t *testing.T) {
 	}
 }
 
-// TestUndefinedShuffleWaits has the halves of a warp wait for each other at one shuffle that reads exited lanes.
+// TestUndefinedShuffleWaits makes the halves of a warp wait for each other at one shuffle that reads from exited lanes.
 func TestUndefinedShuffleWaits(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.ge.u32 %p1, %ln, 24;
@@ -117,7 +117,7 @@ again:
 	})
 }
 
-// warpLevel is one of each warp-level instruction, with the member mask %r9.
+// warpLevel has each of the warp-level instructions, with the member mask %r9.
 var warpLevel = []string{
 	"shfl.sync.idx.b32 %r1, %ln, 0, 31, %r9;",
 	"vote.sync.ballot.b32 %r1, %p1, %r9;",
@@ -129,8 +129,8 @@ var warpLevel = []string{
 
 func mnemonicOf(inst string) string { return strings.Fields(inst)[0] }
 
-// TestWarpDivergence has the lower half of a warp wait for the upper one in each warp-level instruction, while that waits
-// elsewhere.
+// TestWarpDivergence makes the lower half of a warp wait for the upper half in each warp-level instruction, while the
+// upper half waits elsewhere.
 func TestWarpDivergence(t *testing.T) {
 	elsewhere := append([]string{"bar.sync 0;", "bar.sync 1, 64;", "shfl.sync.up.b32 %r1, %ln, 0, 0, %r9;"}, warpLevel...)
 	for i, inst := range warpLevel {
@@ -166,7 +166,7 @@ done:
 	}
 }
 
-// TestWarpDifferentMasks has lanes execute one instruction with masks of which none is complete.
+// TestWarpDifferentMasks executes one instruction with masks of which none is complete.
 func TestWarpDifferentMasks(t *testing.T) {
 	for _, inst := range warpLevel {
 		g := newRig(t, kernel(`
@@ -182,7 +182,8 @@ func TestWarpDifferentMasks(t *testing.T) {
 	}
 }
 
-// TestWarpNoDivergence: lanes that have exited are waited for by nobody; and halves with masks of their own go on by themselves.
+// TestWarpNoDivergence checks that no lane waits for exited lanes, and that halves with their own masks continue
+// independently.
 func TestWarpNoDivergence(t *testing.T) {
 	for _, inst := range warpLevel {
 		for _, frame := range []string{
@@ -200,8 +201,8 @@ func TestWarpNoDivergence(t *testing.T) {
 	}
 }
 
-// TestMaskWithoutSomeLanes has half of the lanes execute an instruction outside of their mask: those are alone, and the others
-// exchange their values.
+// TestMaskWithoutSomeLanes has half of the lanes execute an instruction outside their mask. Each of these is alone, and
+// the others exchange their values.
 func TestMaskWithoutSomeLanes(t *testing.T) {
 	want := map[string][2]uint32{ // lanes 3 and 20
 		"shfl.sync.idx.b32": {0, 20}, "vote.sync.ballot.b32": {0xffff, 1 << 20}, "match.any.sync.b32": {1 << 3, 1 << 20},
@@ -227,8 +228,8 @@ func TestMaskWithoutSomeLanes(t *testing.T) {
 	}
 }
 
-// TestWarpPlaces: bar.warp.sync may be met at different places; other instructions draw a warning, which is told once, at the
-// first of the places.
+// TestWarpPlaces checks that lanes may arrive at bar.warp.sync at different places, and that other instructions then
+// cause one warning, at the first of the places.
 func TestWarpPlaces(t *testing.T) {
 	for _, inst := range warpLevel {
 		g := newRig(t, kernel(fmt.Sprintf(`
@@ -262,7 +263,7 @@ done:
 	}
 }
 
-// TestReduxQualifiers: instructions that differ in any qualifier do not meet.
+// TestReduxQualifiers checks that instructions that differ in a qualifier do not synchronise.
 func TestReduxQualifiers(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"redux.sync.min.u32 %r1, %ln, -1;", "redux.sync.min.s32 %r1, %ln, -1;"},

@@ -11,8 +11,8 @@ import (
 	"fencepost.dev/fencepost/internal/engine"
 )
 
-// wgmmaCase is a wgmma.mma_async of a warpgroup: C += A * B, with matrices in shared memory by the canonical layouts of the manual, as
-// the CuTe layouts say, in elements.
+// wgmmaCase is a wgmma.mma_async of a warpgroup: C += A * B. The matrices are in shared memory in the canonical layouts
+// of the manual, which are given as CuTe layouts, in elements.
 type wgmmaCase struct {
 	types    string // of D, A and B
 	n, k     int
@@ -22,7 +22,7 @@ type wgmmaCase struct {
 	negate   string
 }
 
-// layoutOf returns where element (i, k) of a matrix lies, in bytes, for the strides of a descriptor.
+// layoutOf returns the offset of element (i, k) of a matrix in bytes, for the strides of a descriptor.
 func layoutOf(i, k, size, span, leading, stride int, major bool) int {
 	t := 16 / size
 	u := span / 16
@@ -40,8 +40,8 @@ func layoutOf(i, k, size, span, leading, stride int, major bool) int {
 	return at * size
 }
 
-// kernelOf writes a kernel for a case: shared memory is filled from %out + 8192 on, D is read from %out, 4 bytes a register and lane,
-// lanes one after the other, and written back; A in registers comes from %out + 96 Ki.
+// kernelOf returns a kernel for a case. It fills shared memory from %out + 8192. It reads D from %out, 4 bytes for each
+// register and lane, lane by lane, and writes it back. If A is in registers, it comes from %out + 96 Ki.
 func (c *wgmmaCase) kernelOf(registers int, descA, descB uint64) string {
 	var d []string
 	var load, store strings.Builder
@@ -103,7 +103,8 @@ fill:
 %s`, kind, registers, load.String(), int64(descA), int64(descB), c.n, c.k, c.types, strings.Join(d, ", "), strings.Replace(a, fmt.Sprint(int64(descA)), "%desca", 1), tail, store.String()))
 }
 
-// TestWgmma: products of small integers, which every order of summation computes exactly, in all types, layouts and swizzles.
+// TestWgmma checks products of small integers, which every order of summation computes exactly, in all types, layouts
+// and swizzles.
 func TestWgmma(t *testing.T) {
 	var cases []wgmmaCase
 	for _, span := range []int{16, 32, 64, 128} {
@@ -289,8 +290,8 @@ func (c *wgmmaCase) run(t *testing.T, rng *rand.Rand, add bool) {
 	})
 }
 
-// TestWgmmaRegisters: accumulators that are accessed, and registers of A that are written, while an operation is in flight; and the first operation
-// without a fence.
+// TestWgmmaRegisters checks accesses to accumulators, and writes of registers of A, while an operation is in flight,
+// and a first operation without a fence.
 func TestWgmmaRegisters(t *testing.T) {
 	const mma = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, 0, 0, 1, 1, 1, 0, 0;\n"
 	const other = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d4, %d5, %d6, %d7}, 0, 0, 1, 1, 1, 0, 0;\n"

@@ -15,7 +15,8 @@ func wants(t *testing.T, g *rig, out uint64, want ...uint32) {
 	}
 }
 
-// TestWideAtomics exchanges and compares 16 bytes as one: a comparison that fails in one half writes neither.
+// TestWideAtomics exchanges and compares 16 bytes as one value. If the comparison fails in one half, neither half is
+// written.
 func TestWideAtomics(t *testing.T) {
 	g := newRig(t, kernel(`
 	.reg .b128 %q<5>;
@@ -117,8 +118,8 @@ func TestIndexedArrays(t *testing.T) {
 	wants(t, g, out, 33, 0, 22, 0, 6, 7, 45)
 }
 
-// TestLocalFromItsEnd reads local memory backwards by a pointer that begins behind it, and forwards by one that begins
-// before it: no address of the memory itself is at hand.
+// TestLocalFromItsEnd reads local memory backwards by a pointer that begins after it, and forwards by a pointer that
+// begins before it. The code has no address inside the memory.
 func TestLocalFromItsEnd(t *testing.T) {
 	g := newRig(t, kernel(`
 	.local .align 4 .u32 own[4];
@@ -202,7 +203,7 @@ func TestWideConversions(t *testing.T) {
 	wants(t, g, out, 0x3f800000, 0x3e00, 0xfffffffe, 0xffffffff, 0xc7440000, 0, 0x3c003f80, 0xffff0000)
 }
 
-// TestHalfOf128Bits: a register of 128 bits as a narrower source is its low half, and an address is the low half of one.
+// TestHalfOf128Bits checks that a 128-bit register as a narrower source or as an address is its low half.
 func TestHalfOf128Bits(t *testing.T) {
 	g := newRig(t, kernel(`
 	.reg .b128 %q<3>;
@@ -222,7 +223,8 @@ func TestHalfOf128Bits(t *testing.T) {
 	wants(t, g, out, 0x22222222, 0x44444444, 0x44444444, 0x33333333, 0x22222222, 9, 0, 0)
 }
 
-// TestShortSharedAddresses: instructions that access shared memory only take addresses of 32 bits without a space too.
+// TestShortSharedAddresses checks that instructions that access only shared memory take 32-bit addresses even without a
+// space.
 func TestShortSharedAddresses(t *testing.T) {
 	g := newRig(t, kernel(`
 	mov.u32 %r1, bar;
@@ -248,8 +250,8 @@ WAIT:
 	wants(t, g, out, 7, 5)
 }
 
-// TestStack allocates local memory of a size that is known late, in a kernel and in a function that it calls, and gives it
-// back in a loop that would use more than there is.
+// TestStack allocates local memory of a dynamic size, in a kernel and in a function that it calls, and frees it in a
+// loop that would otherwise exceed the stack.
 func TestStack(t *testing.T) {
 	src := strings.Replace(kernel(`
 	mov.u64 %rd1, 12;

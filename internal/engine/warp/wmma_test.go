@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// tile is a matrix in memory: its lines are its rows, or its columns.
+// tile is a matrix in memory. Its lines are its rows or its columns.
 type tile struct {
 	rows, cols int
 	typ        string
@@ -32,7 +32,7 @@ func (m *tile) size() int {
 	return map[string]int{"f16": 2, "bf16": 2, "u8": 1, "s8": 1, "f64": 8}[m.typ] + map[string]int{"f32": 4, "tf32": 4, "s32": 4}[m.typ]
 }
 
-// stride is how many elements a line lies behind the one before.
+// stride returns the distance of adjacent lines in elements.
 func (m *tile) stride() int {
 	if m.byRow {
 		return m.cols + m.pad
@@ -99,7 +99,7 @@ func (m *tile) holds(from []byte, row, col, v int) bool {
 	return binary.LittleEndian.Uint64(at) == math.Float64bits(float64(v))
 }
 
-// halfOf is a number of up to 11 bits as f16.
+// halfOf returns a number of up to 11 bits as f16.
 func halfOf(v int) uint16 {
 	if v == 0 {
 		return 0
@@ -108,7 +108,7 @@ func halfOf(v int) uint16 {
 	return uint16(b>>16&0x8000 | (b>>23&0xff-127+15)<<10 | b>>13&0x3ff)
 }
 
-// registersOf are those of a matrix of a shape, as operand, and their declaration.
+// registersOf returns the registers of a matrix of a shape, as an operand, and their declaration.
 func registersOf(name string, n int, typ string) (operand, decl string) {
 	reg := map[string]string{"f32": "f32", "f64": "f64"}[typ]
 	if reg == "" {
@@ -123,8 +123,8 @@ func registersOf(name string, n int, typ string) (operand, decl string) {
 
 const tileRegion = 8192
 
-// TestWmma multiplies small whole numbers by all forms of wmma, from matrices by rows and by columns, with padding and without, in all
-// spaces, and compares with the exact result.
+// TestWmma multiplies small integers by all forms of wmma, from matrices by rows and by columns, with and without
+// padding, in all spaces, and compares with the exact result.
 func TestWmma(t *testing.T) {
 	counts := map[string][4]int{ // registers of A, B, C and D but for f16
 		"bf16 m16n16k16": {4, 4, 8, 8}, "bf16 m8n32k16": {2, 8, 8, 8}, "bf16 m32n8k16": {8, 2, 8, 8},
@@ -163,7 +163,7 @@ func TestWmma(t *testing.T) {
 	}
 }
 
-// wmmaCase is a use of wmma: of A, B, C and D the matrix in memory and the registers.
+// wmmaCase is a use of wmma: the matrices A, B, C and D in memory, and their registers.
 type wmmaCase struct {
 	tiles [4]*tile
 	regs  [4]int
@@ -241,7 +241,7 @@ func (w *wmmaCase) check(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// TestWmmaEvents: lanes access pieces of lines, each byte of the matrix once, with the elements' size.
+// TestWmmaEvents checks that lanes access pieces of lines of the elements' size, and each byte of the matrix once.
 func TestWmmaEvents(t *testing.T) {
 	g := newRig(t, kernel(`
 	.shared .align 32 .b8 box[4096];
@@ -272,7 +272,7 @@ func TestWmmaEvents(t *testing.T) {
 	}
 }
 
-// TestTileFaults has wmma and stmatrix given wrong addresses, and executed by warps that lack lanes.
+// TestTileFaults gives wmma and stmatrix invalid addresses, and executes them in warps with missing lanes.
 func TestTileFaults(t *testing.T) {
 	const store, given = "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%r7], {%r1,%r2,%r3,%r4};\n", "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r7], {%r1,%r2};\n"
 	const load = "wmma.load.b.sync.aligned.col.m32n8k16.shared.s8 {%r5}, [%r6+2]; mov.u32 %r1, %r5;\n"
@@ -309,7 +309,7 @@ func TestTileFaults(t *testing.T) {
 	}
 }
 
-// TestStoreMatrix stores matrices to rows anywhere and compares them with the manual's figure.
+// TestStoreMatrix stores matrices to rows at any address and compares them with the manual's figure.
 func TestStoreMatrix(t *testing.T) {
 	for _, c := range loads {
 		for _, trans := range []string{"", ".trans"} {

@@ -247,7 +247,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestCut ends a stream with an error: what came before must be a complete table.
+// TestCut ends a stream with an error. The rows before it must be a complete table.
 func TestCut(t *testing.T) {
 	b := oracle.Random(rand.New(rand.NewPCG(1, 3)).IntN)
 	cut := errors.New("cut")

@@ -1,5 +1,5 @@
-// Package cache models the caches of a multicore processor, which are set-associative, replace the least recently used
-// line, and are kept coherent by the MESI protocol. It models where lines are, not their contents.
+// Package cache models the caches of a multicore processor. They are set-associative, replace the least recently used
+// line, and are kept coherent by the MESI protocol. The model has the places of lines, not their contents.
 package cache
 
 import (
@@ -17,10 +17,10 @@ type Line uint32
 // sets, so that data and their metadata do not conflict (seed 001, section 4.2.1, figure 4.3).
 const SpaceShift = 27
 
-// spaceSets is the distance of the sets of one line in two spaces.
+// spaceSets is the distance between the sets of a line in two adjacent spaces.
 const spaceSets = 21
 
-// maxWays bounds the ways of a cache, by the number of bits in a place.
+// maxWays is the maximum number of ways of a cache. A place has 7 bits for a way.
 const maxWays = 127
 
 // way is one way of a set.
@@ -29,10 +29,10 @@ type way struct {
 	used uint32 // when the line was last used; 0 if the way is empty
 }
 
-// array is the ways of a cache, set by set. The least recently used line is determined only when a line has to leave,
-// so that a hit is one store.
+// array is the ways of a cache, set by set. The least recently used line is searched for only when a line must leave,
+// so a hit costs one store.
 type array struct {
-	count int // of the ways of a set
+	count int // number of ways of a set
 	mask  Line
 	ways  []way
 }
@@ -49,10 +49,10 @@ func newArray(g Geometry) array {
 // set returns the index of the first way of a line's set.
 func (a *array) set(l Line) int { return int((l+l>>SpaceShift*spaceSets)&a.mask) * a.count }
 
-// use records that the line in a way is used, or, if now is 0, that it is gone.
+// use records that the line in a way is used at time now, or, if now is 0, that it is removed.
 func (a *array) use(l Line, at int, now uint32) { a.ways[a.set(l)+at].used = now }
 
-// insert adds a new line and returns its way, and the line that has to leave for it, if any.
+// insert adds a new line. It returns the line's way, and the line that must leave for it, if any.
 func (a *array) insert(l Line, now uint32) (at int, out Line, left bool) {
 	first := a.set(l)
 	set := a.ways[first : first+a.count]
@@ -71,8 +71,8 @@ func (a *array) insert(l Line, now uint32) (at int, out Line, left bool) {
 	return at, out, oldest > maxWays
 }
 
-// oldestOf returns the least recently used of ways: its index, and, from bit 8 on, the time of its last use. It does
-// not branch, because the result cannot be predicted, and no comparison waits for more than two others.
+// oldestOf returns the least recently used of ways: its index, and, from bit 8 on, the time of its last use. It has no
+// branches, because they would be unpredictable, and no comparison depends on more than two others.
 func oldestOf(w *[8]way) int64 {
 	a := less(int64(w[0].used)<<8, int64(w[1].used)<<8|1)
 	b := less(int64(w[2].used)<<8|2, int64(w[3].used)<<8|3)
@@ -87,7 +87,7 @@ func less(a, b int64) int64 {
 	return b + d&(d>>63)
 }
 
-// renumber makes the times of use small and keeps their order within each set. They are at most maxWays then.
+// renumber replaces the times of use by small ones, at most maxWays. It keeps their order within each set.
 func (a *array) renumber() {
 	order := make([]int, 0, a.count)
 	for first := 0; first < len(a.ways); first += a.count {

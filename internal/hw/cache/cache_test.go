@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestListsAreLRU compares a cache of the model with lists of the lines last used.
+// TestListsAreLRU compares a cache of the model with lists of the most recently used lines.
 func TestListsAreLRU(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	a := newLists(4*4*LineBytes, 4)
@@ -45,7 +45,7 @@ func TestSpacesAreInOtherSets(t *testing.T) {
 	}
 }
 
-// TestLevels wants the latencies of section 4.4 for a line that goes from core to core.
+// TestLevels checks the latencies of section 4.4 for a line that moves between cores.
 func TestLevels(t *testing.T) {
 	s := New(Thesis())
 	for i, step := range []struct {
@@ -54,24 +54,24 @@ func TestLevels(t *testing.T) {
 		want  int
 	}{
 		{0, false, 120}, // exclusive
-		{0, true, 1},    // modified, without telling anyone
+		{0, true, 1},    // modified, without a message
 		{1, false, 15},  // both shared
 		{0, false, 1},
 		{0, true, 15}, // taken from core 1
-		{1, true, 15}, // and back
+		{1, true, 15}, // taken back
 		{0, false, 15},
 	} {
 		if got := s.Access(step.core, 7, step.write); got != step.want {
 			t.Errorf("step %d takes %d cycles, not %d", i, got, step.want)
 		}
 	}
-	for l := Line(1); l <= 8; l++ { // 8 lines of the set of line 7 in L1
+	for l := Line(1); l <= 8; l++ { // 8 lines of line 7's set in L1
 		s.Access(0, 7+l*64, false)
 	}
 	if got := s.Access(0, 7, false); got != 10 {
 		t.Errorf("a line that left L1 takes %d cycles", got)
 	}
-	for l := Line(2); l <= 10; l++ { // and in L2
+	for l := Line(2); l <= 10; l++ { // likewise in L2
 		s.Access(0, 7+l*512, false)
 		s.Access(1, 7+l*512, false)
 	}
@@ -80,8 +80,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestCoherence wants of the model, at all times: a modified or exclusive copy is alone, each private copy is known to the directory, L1 is in
-// L2 and L2 in L3; and that Left is told of each line that leaves.
+// TestCoherence checks invariants after each access. A modified or exclusive copy is the only one. The directory knows
+// each private copy. L1 is a subset of L2, and L2 of L3. Left is called for each line that leaves.
 func TestCoherence(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	c := Thesis()
@@ -128,7 +128,8 @@ func TestCoherence(t *testing.T) {
 	}
 }
 
-// TestAgainstModel wants the latency of each access, what Left is told, and where lines are, as the model has them.
+// TestAgainstModel compares the latency of each access, the calls of Left, and the places of lines with those of the
+// model.
 func TestAgainstModel(t *testing.T) {
 	for seed := range 200 {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -142,7 +143,7 @@ func TestAgainstModel(t *testing.T) {
 		s, m := New(c), newModel(c)
 		var told, want []departure
 		discard := r.IntN(3)
-		s.now -= uint32(r.IntN(2000)) // times of use are renumbered on the way
+		s.now -= uint32(r.IntN(2000)) // so that times of use are renumbered
 		s.Left = func(core int, l Line, last bool) {
 			told = append(told, departure{core, l, last})
 			if discard > 0 && !last && int(l)%(2*discard) == 0 {

@@ -8,8 +8,8 @@ import (
 // Level is the level that answered an access.
 type Level uint8
 
-// The levels. Remote is the private cache of another core. Upgrade is a line that was present but had to be taken from
-// other cores.
+// The levels. Remote is the private cache of another core. Upgrade means that the line was present but had to be taken
+// from other cores.
 const (
 	L1 Level = iota
 	L2
@@ -34,8 +34,8 @@ type Config struct {
 	Cycles     [Levels]int // total latency of an access
 }
 
-// Thesis is the processor of seed 001, section 4.4. The thesis gives no latency for taking a line from other cores; it
-// is assumed to be that of an access to another core's cache.
+// Thesis returns the processor of seed 001, section 4.4. The thesis gives no latency for taking a line from other
+// cores. It is assumed to be that of an access to another core's cache.
 func Thesis() Config {
 	return Config{Cores: 16, L1: Geometry{32 << 10, 8}, L2: Geometry{256 << 10, 8}, L3: Geometry{32 << 20, 16},
 		Cycles: [Levels]int{L1: 1, L2: 10, Remote: 15, Upgrade: 15, L3: 35, Memory: 120}}
@@ -62,7 +62,7 @@ const (
 func (p place) first() int  { return int(p>>firstShift) - 1 }
 func (p place) second() int { return int(p>>secondShift) & maxWays }
 
-// directory is the record of a line in L3: its way, and the cores that have the line.
+// directory describes a line in L3: its way, and the cores that have the line.
 type directory struct {
 	sharers uint32
 	way     uint16
@@ -75,14 +75,14 @@ const maxCores = 30
 // space holds the state of each line of a space, indexed by the line's number. Numbers are assigned in the order of
 // first use, so a line is found without a search.
 type space struct {
-	places      []place // of the first line for each core, of the second, ...
+	places      []place // of the first line by core, of the second line by core, and so on
 	directories []directory
 }
 
-// System is the caches of a processor. All lines of L1 are in L2, and all of L2 in L3.
+// System is the caches of a processor. Each line of L1 is in L2, and each line of L2 is in L3.
 type System struct {
-	// Left, if not nil, is called for each line that has left a core's L1 for lack of room (last is false), or all
-	// caches. It is called when the access that caused it is complete. It may call Discard.
+	// Left, if not nil, is called for each line that has left L1 of a core for lack of room (last is false), or all
+	// caches (last is true). It is called when the access that caused this is complete. It may call Discard.
 	Left   func(core int, l Line, last bool)
 	config Config
 	now    uint32 // number of accesses since times were last renumbered
@@ -99,7 +99,7 @@ type departure struct {
 	last bool
 }
 
-// New makes a processor with empty caches.
+// New returns a processor with empty caches.
 func New(c Config) *System {
 	if c.Cores < 1 || c.Cores > maxCores {
 		panic(fmt.Sprintf("BUG: %d cores", c.Cores))
@@ -112,10 +112,10 @@ func New(c Config) *System {
 	return s
 }
 
-// Counts is the number of accesses that each level answered.
+// Counts returns the number of accesses that each level answered.
 func (s *System) Counts() [Levels]uint64 { return s.counts }
 
-// at returns the space of a line and its number there.
+// at returns the space of a line and the line's number in it.
 func (s *System) at(l Line) (in *space, n int) {
 	return &s.spaces[l>>SpaceShift], int(l & (1<<SpaceShift - 1))
 }
@@ -146,7 +146,7 @@ func (s *System) renumber() {
 	s.now = maxWays + 1
 }
 
-// miss is an access that the L1 cannot answer by itself.
+// miss handles an access that L1 cannot answer alone.
 func (s *System) miss(core int, l Line, write bool) int {
 	in, n := s.at(l)
 	if n >= len(in.directories) {
@@ -173,9 +173,9 @@ func (in *space) grow(n, cores int) {
 	in.directories = append(make([]directory, 0, n), in.directories...)[:n]
 }
 
-// tell reports the lines that have left.
+// tell calls Left for the lines that have left.
 func (s *System) tell() {
-	for i := 0; i < len(s.left); i++ { // Left may add to it
+	for i := 0; i < len(s.left); i++ { // Left may append to s.left
 		if d := s.left[i]; s.Left != nil {
 			s.Left(d.core, d.line, d.last)
 		}
@@ -183,7 +183,7 @@ func (s *System) tell() {
 	s.left = s.left[:0]
 }
 
-// hold accesses a line that is in L2, but not in L1, or in a state that does not allow the access.
+// hold handles an access to a line that is in L2, but not in L1 or not in a state that allows the access.
 func (s *System) hold(core int, l Line, p *place, d *directory, write bool) Level {
 	level := L1
 	s.l2[core].use(l, p.second(), s.now)
@@ -267,7 +267,7 @@ func (s *System) fillFirst(core int, l Line, p *place) {
 	}
 }
 
-// share makes the copy of the only owner a shared one.
+// share changes the copy of the only owner to shared.
 func (s *System) share(d *directory, l Line) {
 	in, n := s.at(l)
 	for m := d.sharers; m != 0; m &= m - 1 {
@@ -276,7 +276,8 @@ func (s *System) share(d *directory, l Line) {
 	}
 }
 
-// invalidate removes a line from all private caches but one; core may be -1 for none.
+// invalidate removes a line from all private caches except those of core but. If but is -1 it removes the line from
+// all.
 func (s *System) invalidate(d *directory, l Line, but int) {
 	in, n := s.at(l)
 	for m := d.sharers; m != 0; m &= m - 1 {
@@ -286,7 +287,7 @@ func (s *System) invalidate(d *directory, l Line, but int) {
 	}
 }
 
-// remove takes a line from a core's private caches.
+// remove removes a line from a core's private caches.
 func (s *System) remove(core int, l Line, p *place) {
 	if *p == 0 {
 		return
@@ -298,7 +299,7 @@ func (s *System) remove(core int, l Line, p *place) {
 	*p = 0
 }
 
-// leave removes a line for which L3 has no room from all caches.
+// leave removes a line from all caches because L3 has no room for it.
 func (s *System) leave(l Line) {
 	in, n := s.at(l)
 	d := &in.directories[n]
@@ -307,8 +308,8 @@ func (s *System) leave(l Line) {
 	s.left = append(s.left, departure{-1, l, true})
 }
 
-// Discard removes a line from a core's caches, and, if no other core has it, from all. It reports whether no copy is
-// left.
+// Discard removes a line from a core's caches, and from all caches if no other core has it. It reports whether no copy
+// remains.
 func (s *System) Discard(core int, l Line) bool {
 	in, n := s.at(l)
 	if n >= len(in.directories) {

@@ -1,9 +1,10 @@
 package cache
 
-// This is the model as lists: the ways of a set are in the order of their last use, and every look-up is a search. System must do what it does.
+// This file implements the model with lists: the ways of a set are in the order of their last use, and each look-up is
+// a search. System must behave the same.
 
-// entry is a line (upper half) and what its owner wants to know of it (lower half). 0 is an empty way: a valid entry has a
-// nonzero lower half.
+// entry is a line (upper half) and the information of its owner about it (lower half). 0 is an empty way: the lower
+// half of a valid entry is not 0.
 type entry uint64
 
 func (e entry) line() Line { return Line(e >> 32) }
@@ -15,7 +16,7 @@ type lists struct {
 	entries []entry
 }
 
-// newLists makes an empty cache. The number of sets, bytes/LineBytes/ways, must be a power of two.
+// newLists returns an empty cache. The number of sets, bytes/LineBytes/ways, must be a power of two.
 func newLists(bytes, ways int) *lists {
 	sets := bytes / LineBytes / ways
 	if sets < 1 || sets&(sets-1) != 0 {
@@ -29,7 +30,7 @@ func (a *lists) set(l Line) []entry {
 	return a.entries[at : at+a.ways : at+a.ways]
 }
 
-// use finds a line and makes it the most recently used one, whose entry it gives; nil if the line is not there.
+// use makes a line the most recently used one and returns its entry, or nil if the line is absent.
 func (a *lists) use(l Line) *entry {
 	set := a.set(l)
 	if set[0].line() == l && set[0] != 0 {
@@ -45,7 +46,7 @@ func (a *lists) use(l Line) *entry {
 	return nil
 }
 
-// peek finds a line; nil if it is not there.
+// peek returns the entry of a line, or nil if the line is absent.
 func (a *lists) peek(l Line) *entry {
 	set := a.set(l)
 	for i := range set {
@@ -56,7 +57,7 @@ func (a *lists) peek(l Line) *entry {
 	return nil
 }
 
-// insert adds a line that is not there and gives the one that has to leave; 0 if there is room.
+// insert adds an absent line. It returns the entry that must leave, or 0 if there is room.
 func (a *lists) insert(l Line, info uint32) (left entry) {
 	set := a.set(l)
 	last := 0
@@ -69,7 +70,7 @@ func (a *lists) insert(l Line, info uint32) (left entry) {
 	return left
 }
 
-// remove takes a line away and gives its entry; 0 if it was not there.
+// remove removes a line and returns its entry, or 0 if it was absent.
 func (a *lists) remove(l Line) entry {
 	set := a.set(l)
 	for i, e := range set {
@@ -82,7 +83,7 @@ func (a *lists) remove(l Line) entry {
 	return 0
 }
 
-// Info of a line in L3: who has it.
+// Info of a line in L3: the cores that have it.
 const (
 	present = 1 << 31
 	owned   = 1 << 30 // by the only sharer, exclusive or modified
@@ -91,8 +92,8 @@ const (
 
 // model is the caches of a processor.
 type model struct {
-	// Left is told, if it is not nil, of each line that has left a core's L1 for want of room (last is false), or all caches. It is
-	// called when the access that caused it is complete. It may call Discard.
+	// Left, if not nil, is called for each line that has left L1 of a core for lack of room (last is false), or all
+	// caches (last is true). It is called when the access that caused this is complete. It may call Discard.
 	Left   func(core int, l Line, last bool)
 	config Config
 	l1, l2 []*lists
@@ -101,7 +102,7 @@ type model struct {
 	counts [Levels]uint64
 }
 
-// newModel makes a processor with empty caches.
+// newModel returns a processor with empty caches.
 func newModel(c Config) *model {
 	s := &model{config: c, l3: newLists(c.L3.Bytes, c.L3.Ways)}
 	for range c.Cores {
@@ -111,10 +112,10 @@ func newModel(c Config) *model {
 	return s
 }
 
-// Counts is the number of accesses that each level answered.
+// Counts returns the number of accesses that each level answered.
 func (s *model) Counts() [Levels]uint64 { return s.counts }
 
-// Access reads or writes a line and gives the latency in cycles.
+// Access reads or writes a line and returns the latency in cycles.
 func (s *model) Access(core int, l Line, write bool) int {
 	if e := s.l1[core].use(l); e != nil && (!write || *e&modified == modified) {
 		s.counts[L1]++
@@ -122,7 +123,7 @@ func (s *model) Access(core int, l Line, write bool) int {
 	}
 	level := s.miss(core, l, write)
 	s.counts[level]++
-	for i := 0; i < len(s.left); i++ { // Left may add to it
+	for i := 0; i < len(s.left); i++ { // Left may append to s.left
 		if d := s.left[i]; s.Left != nil {
 			s.Left(d.core, d.line, d.last)
 		}
@@ -131,7 +132,7 @@ func (s *model) Access(core int, l Line, write bool) int {
 	return s.config.Cycles[level]
 }
 
-// miss is an access that the L1 alone cannot answer.
+// miss handles an access that L1 cannot answer alone.
 func (s *model) miss(core int, l Line, write bool) Level {
 	level := L1
 	first := s.l1[core].peek(l)
@@ -208,7 +209,7 @@ func (s *model) fillFirst(core int, l Line, state uint32) {
 	s.left = append(s.left, departure{core, out.line(), false})
 }
 
-// share makes the copy of the only owner a shared one.
+// share changes the copy of the only owner to shared.
 func (s *model) share(dir entry, l Line) {
 	for core := range s.l1 {
 		if dir>>core&1 == 0 {
@@ -223,7 +224,8 @@ func (s *model) share(dir entry, l Line) {
 	}
 }
 
-// invalidate takes a line from all private caches but one; core may be -1 for none.
+// invalidate removes a line from all private caches except those of core but. If but is -1 it removes the line from
+// all.
 func (s *model) invalidate(dir entry, l Line, but int) {
 	for core := range s.l1 {
 		if core != but && dir>>core&1 != 0 {
@@ -233,7 +235,7 @@ func (s *model) invalidate(dir entry, l Line, but int) {
 	}
 }
 
-// leave takes a line that L3 has no room for from all caches.
+// leave removes a line from all caches because L3 has no room for it.
 func (s *model) leave(dir entry) {
 	if dir == 0 {
 		return
@@ -242,7 +244,8 @@ func (s *model) leave(dir entry) {
 	s.left = append(s.left, departure{-1, dir.line(), true})
 }
 
-// Discard takes a line from a core's caches, and, if no other core has it, from all. It says whether no copy is left.
+// Discard removes a line from a core's caches, and from all caches if no other core has it. It reports whether no copy
+// remains.
 func (s *model) Discard(core int, l Line) bool {
 	s.l1[core].remove(l)
 	s.l2[core].remove(l)

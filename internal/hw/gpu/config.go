@@ -1,24 +1,28 @@
-// Package gpu is a timing model of a GPU that executes kernels: it picks the warp that steps next, and computes how long each step
-// takes in streaming multiprocessors (SMs), their L1 caches, the network, the banks of the L2 cache and DRAM. A race detector in
-// hardware is described to it as data (Detector): what its packets hold, which metadata a check accesses, how long it takes.
+// Package gpu is a timing model of a GPU that executes kernels. It chooses the warp that steps next, and computes how
+// long each step takes in streaming multiprocessors (SMs), their L1 caches, the network, the banks of the L2 cache and
+// DRAM. Detector describes a race detector in hardware as data: the contents of its packets, the metadata that a check
+// accesses, and the time that it takes.
 //
-// # What the model has
+// # What is modelled
 //
-//   - Blocks are given to SMs as there is room for their threads and shared memory; PTX has virtual registers, so they do not count.
-//   - Each scheduler of an SM issues an instruction a cycle, of the warp that it issued last if that is ready, and else of the
-//     oldest one (greedy, then oldest). A warp is ready when the registers of its next instruction are: it does not wait for loads.
-//   - An access of a warp becomes one transaction for each line of 128 bytes. The memory unit of an SM takes one a cycle.
-//   - Weak loads of global memory go through L1; stores evict its line and go to L2, as do atomic operations and accesses that are
-//     not weak. Local memory is written back. Constants and parameters always hit their cache.
-//   - Each SM and each bank of L2 has a port into the network and one out of it, which a packet occupies for its flits. Packets
-//     do not conflict in between.
-//   - DRAM channels have banks with open rows. Requests are served in the order in which they were issued, not with row hits first.
-//   - Each kernel begins with cold caches.
+//   - An SM gets blocks while it has room for their threads and shared memory. Registers do not limit it, because PTX
+//     has virtual registers.
+//   - Each scheduler of an SM issues one instruction a cycle: of the warp that it issued last if that is ready,
+//     otherwise of the oldest ready warp (greedy, then oldest). A warp is ready when the registers of its next
+//     instruction are available. So it waits for a load only when it uses the result.
+//   - An access of a warp becomes one transaction for each line of 128 bytes. The memory unit of an SM accepts one
+//     transaction a cycle.
+//   - Weak loads of global memory use L1. Stores evict their line from L1 and go to L2. So do atomic operations and
+//     accesses that are not weak. Local memory is written back. Constants and parameters always hit their cache.
+//   - Each SM and each bank of L2 has a port into the network and a port out of it. A packet occupies a port for its
+//     flits. Packets do not conflict inside the network.
+//   - A DRAM channel has banks with open rows. Requests are served in the order of issue. Row hits are not preferred.
+//   - Each kernel begins with empty caches.
 //
-// # What detectors cost
+// # The costs of detectors
 //
-// Seed 003, section V, names three costs, each of which can be switched off: waiting for the detector when a load hits L1 (LHD),
-// what is added to packets (NOC), and accesses to metadata (MD).
+// Seed 003, section V, names three costs. Each can be switched off: the wait for the detector when a load hits L1
+// (LHD), the bytes added to packets (NOC), and the accesses to metadata (MD).
 package gpu
 
 import (
@@ -46,7 +50,7 @@ type Config struct {
 	FlitBytes      int `toml:"flit_bytes" json:"flit_bytes"`
 	HeaderBytes    int `toml:"header_bytes" json:"header_bytes"` // of a packet
 	NetworkLatency int `toml:"network_latency" json:"network_latency"`
-	Channels       int `toml:"channels" json:"channels"` // of DRAM; as many banks has L2
+	Channels       int `toml:"channels" json:"channels"` // of DRAM; L2 has as many banks
 	CoreMHz        int `toml:"core_mhz" json:"core_mhz"`
 	DRAMMHz        int `toml:"dram_mhz" json:"dram_mhz"`
 	DRAMLatency    int `toml:"dram_latency" json:"dram_latency"` // of the memory controller
@@ -62,10 +66,10 @@ type Config struct {
 	CL  int `toml:"t_cl" json:"t_cl"`
 }
 
-// Fermi is table V of seed 003. Where that is silent, the values are those of a GTX 480 as GPGPU-Sim 3.2 configures it, whose
-// timing of DRAM table V repeats: two schedulers, 700 MHz and 924 MHz, flits of 32 bytes, 120 cycles of L2, 100 of the memory
-// controller; the bandwidth of DRAM is the 177 GB/s of that card, over twelve channels. Latencies of arithmetic and shared memory and
-// the size of headers are round numbers near those.
+// Fermi returns the GPU of table V of seed 003. Where the table has no value, this is that of a GTX 480 as GPGPU-Sim
+// 3.2 configures it, whose DRAM timing table V repeats: two schedulers, 700 MHz and 924 MHz, flits of 32 bytes, 120
+// cycles for L2 and 100 for the memory controller. The bandwidth of DRAM is that card's 177 GB/s over twelve channels.
+// The latencies of arithmetic and shared memory and the size of headers are round numbers near those of the card.
 func Fermi() Config {
 	return Config{SMs: 15, Schedulers: 2, WarpsPerSM: 32, BlocksPerSM: 8, SharedBytes: 48 << 10, ALULatency: 10, SharedLatency: 24,
 		L1Bytes: 16 << 10, L1Ways: 4, L1Latency: 20, L2Bytes: 1536 << 10, L2Ways: 8, L2Latency: 120,
@@ -73,7 +77,7 @@ func Fermi() Config {
 		DRAMLatency: 100, DRAMBanks: 16, DRAMRow: 2 << 10, DRAMWidth: 16, RRD: 6, RCD: 12, RAS: 28, RP: 12, RC: 40, CL: 12}
 }
 
-// Parse reads a configuration as TOML. What the text does not name keeps the value of Fermi.
+// Parse reads a configuration as TOML. Omitted values are those of Fermi.
 func Parse(text []byte) (Config, error) {
 	c := Fermi()
 	d := toml.NewDecoder(bytes.NewReader(text))
@@ -87,7 +91,7 @@ func Parse(text []byte) (Config, error) {
 	return c, c.check()
 }
 
-// check tells what no GPU can have.
+// check returns an error if no GPU can have the configuration.
 func (c *Config) check() error {
 	for _, n := range []struct {
 		name string
@@ -118,44 +122,46 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Detector is what a race detector in hardware costs.
+// Detector describes the costs of a race detector in hardware.
 type Detector struct {
 	Name, Doc string
-	// Judge is the detector that tells of races.
+	// Judge is the name of the detector that finds the races.
 	Judge string
-	// InfoBytes are added to each packet of an access to global memory, and make up the packet of a load that hits L1, beside its
-	// header.
+	// InfoBytes are added to each packet of an access to global memory. A load that hits L1 sends a packet of these
+	// bytes and a header.
 	InfoBytes int
-	// FenceBytes are those of the packet that a fence sends beside its header; 0: none.
+	// FenceBytes are the bytes, besides the header, of the packet that a fence sends. 0 means that fences send none.
 	FenceBytes int
-	// For DataBytes of global memory there is a word of metadata of WordBytes. A check reads the words of what is accessed, and
-	// writes them.
+	// Each DataBytes of global memory have a word of metadata of WordBytes. A check reads and writes the words of the
+	// accessed bytes.
 	DataBytes, WordBytes int
-	// Latency is how long a check takes after its metadata have been read, Interval how many cycles after one the next packet is
-	// taken by the detector of a bank.
+	// Latency is the number of cycles of a check after its metadata have been read. Interval is the number of cycles
+	// after which the detector of a bank accepts the next packet.
 	Latency, Interval int
-	// Buffer is how many packets of loads that hit L1 may wait in an SM until the detector takes them, before the next such load
-	// stalls. Queue is how many packets a bank's detector has taken and not yet checked.
+	// Buffer is the number of packets of loads that hit L1 that may wait in an SM for the detector before the next such
+	// load stalls. Queue is the number of packets that a bank's detector may have accepted and not yet checked.
 	Buffer, Queue int
 }
 
-// Detectors returns the designs. Seed 003 gives the width of metadata (figure 7) and what packets hold (section IV-A):
-// kind of access, warp and block (17 bits together), barrier (8), fences (12), filter (16), the mask of the lanes (32):
-// 11 bytes. It does not give latencies, buffers or how many detectors there are; here each bank of L2 has one.
+// Detectors returns the designs. Seed 003 gives the size of metadata (figure 7) and the contents of packets (section
+// IV-A): kind of access, warp and block (17 bits together), barrier (8), fences (12), filter (16), the mask of the
+// lanes (32), in all 11 bytes. It does not give latencies, buffers or the number of detectors. Here each bank of L2 has
+// one.
 func Detectors() []Detector {
 	scord := Detector{Judge: "scord", InfoBytes: 11, FenceBytes: 4, WordBytes: 8, Latency: 4, Interval: 1, Buffer: 16, Queue: 64}
 	base, cached, hirace := scord, scord, scord
 	base.Name, base.Doc, base.DataBytes = "scord-base", "ScoRD without a cache of metadata: 8 bytes for each 4", 4
 	cached.Name, cached.Doc, cached.DataBytes = "scord", "ScoRD with a cache of metadata: 8 bytes for each 64", 64
-	// An access of HiRace sends its state transition's input: thread (26 bits), the clocks of block and warp (16 each) and the kind of
-	// access; threads of a warp follow each other, so that one packet with a mask stands for all. Barriers are counted in the SM.
+	// A packet of HiRace has the input of its state transition: thread (26 bits), the clocks of block and warp (16
+	// each) and the kind of access. The threads of a warp have consecutive numbers, so one packet with a mask suffices
+	// for all. Barriers are counted in the SM.
 	hirace.Name, hirace.Doc, hirace.Judge = "hirace", "HiRace in hardware: 8 bytes for each 4, nothing sent by fences", "hirace"
 	hirace.InfoBytes, hirace.FenceBytes, hirace.DataBytes = 12, 0, 4
 	return []Detector{cached, base, hirace}
 }
 
-// Costs says which costs of a detector take time.
+// Costs selects the costs of a detector that take time.
 type Costs struct{ LHD, NOC, MD bool }
 
-// All is every cost.
+// All selects every cost.
 func All() Costs { return Costs{true, true, true} }

@@ -10,11 +10,11 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Engine is a GPU with a detector, or without one, as an engine that executes launches, one at a time. It adds up their
-// counts.
+// Engine is a GPU, with or without a detector. It implements engine.Engine by executing one launch at a time. It sums
+// the counts of launches.
 type Engine struct {
 	Config   Config
-	Detector *Detector // nil: none
+	Detector *Detector // nil for none
 	Costs    Costs
 	Counts   Counts
 }
@@ -38,16 +38,16 @@ func (g *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 	return stats, err
 }
 
-// grid is a launch being executed.
+// grid is a launch that is being executed.
 type grid struct {
 	d      *engine.Driven
 	m      *memory
 	c      *Config
-	shared uint64 // bytes of a block
+	shared uint64 // shared memory of a block in bytes
 	sms    []sm
 	now    uint64
-	acked  uint64 // when the stores of the ended blocks are acknowledged
-	live   int    // blocks
+	acked  uint64 // when the stores of all ended blocks are acknowledged
+	live   int    // number of running blocks
 	over   bool
 	lines  []uint64
 }
@@ -58,19 +58,19 @@ type sm struct {
 	last   []*warp // by scheduler: the warp that issued last
 	blocks int
 	unit   uint64 // when the memory unit accepts the next instruction
-	wake   uint64 // no warp is ready before
+	wake   uint64 // no warp is ready before this time
 }
 
 // warp is a warp on an SM.
 type warp struct {
 	*engine.DrivenWarp
 	block    []*warp
-	wake     uint64 // when its next instruction can be issued; never: it waits for others
+	wake     uint64 // when its next instruction can be issued; never if it waits for other warps
 	class    isa.Class
 	acked    uint64 // when its stores are acknowledged
 	depth    int
 	pending  []result
-	inMemory bool // class is one of the memory unit's
+	inMemory bool // class belongs to the memory unit
 }
 
 // result is a register whose value has not arrived yet.
@@ -106,7 +106,7 @@ func (r *grid) run() error {
 	return nil
 }
 
-// fill starts blocks on SMs that have room, one on each in turn. A block that fits no SM gets one for itself.
+// fill starts blocks on SMs that have room, one on each SM in turn. A block that fits no SM gets an SM of its own.
 func (r *grid) fill() {
 	for i := 0; !r.over; {
 		started := false
@@ -144,7 +144,7 @@ func (r *grid) start(s *sm) {
 	r.live++
 }
 
-// cycle issues what the schedulers of an SM can issue now.
+// cycle issues the instructions that the schedulers of an SM can issue now.
 func (r *grid) cycle(n int, s *sm) error {
 	issued := 0
 	for k := range s.last {
@@ -171,7 +171,7 @@ func (r *grid) cycle(n int, s *sm) error {
 	return nil
 }
 
-// at is the time at which the warp can issue, as far as it is known.
+// at returns the earliest time at which the warp can issue, as far as known.
 func (w *warp) at(s *sm) uint64 {
 	if w.inMemory && w.wake != never {
 		return max(w.wake, s.unit)
@@ -179,7 +179,8 @@ func (w *warp) at(s *sm) uint64 {
 	return w.wake
 }
 
-// pick returns the warp that scheduler k issues: the one that it issued last, or the oldest that is ready.
+// pick returns the warp that scheduler k issues: the one that it issued last if that is ready, otherwise the oldest
+// ready one.
 func (s *sm) pick(k int, now uint64) *warp {
 	if w := s.last[k]; w != nil && w.at(s) <= now {
 		return w
@@ -201,7 +202,7 @@ func (r *grid) ready(w *warp) {
 	}
 	at := r.now
 	if w.depth != depth {
-		// Registers have other numbers in another function: wait for all of them.
+		// Another function numbers registers differently, so wait for all of them.
 		for _, p := range w.pending {
 			at = max(at, p.ready)
 		}
@@ -245,7 +246,7 @@ func uses(in *isa.Inst, reg int32) bool {
 	return false
 }
 
-// issue executes the next instruction of a warp and computes when its results arrive.
+// issue executes the next instruction of a warp, and computes when its results arrive.
 func (r *grid) issue(n int, s *sm, w *warp) error {
 	if err := w.Execute(); err != nil {
 		return err
@@ -291,7 +292,7 @@ func (r *grid) issue(n int, s *sm, w *warp) error {
 	return nil
 }
 
-// end ends the block of a warp and starts others.
+// end ends the block of a warp and starts other blocks.
 func (r *grid) end(s *sm, w *warp) {
 	for _, o := range w.block {
 		r.acked = max(r.acked, o.acked)
@@ -311,7 +312,7 @@ func (r *grid) end(s *sm, w *warp) {
 	r.fill()
 }
 
-// access takes a memory instruction through the memory unit of an SM and returns when its results arrive.
+// access sends a memory instruction through the memory unit of an SM. It returns when the results arrive.
 func (r *grid) access(n int, s *sm, w *warp) uint64 {
 	step := &w.Step
 	in := step.Inst
@@ -342,7 +343,7 @@ func (r *grid) access(n int, s *sm, w *warp) uint64 {
 			t = max(t, at) + 1
 		}
 	}
-	// Local memory interleaves the lanes: the words at one offset of all lanes are a line.
+	// Local memory interleaves the lanes: the words of all lanes at one offset form a line.
 	var word uint64 = never
 	for m := step.Local; m != 0; m &= m - 1 {
 		at := step.Addr[bits.TrailingZeros32(m)] / 4
@@ -359,8 +360,8 @@ func (r *grid) access(n int, s *sm, w *warp) uint64 {
 	return done
 }
 
-// within returns the first and last byte that a step accesses within a line, the total number of bytes, and the number
-// of lanes.
+// within returns the first and the last byte that a step accesses within a line, the total number of bytes, and the
+// number of lanes.
 func within(step *engine.Step, line uint64) (first, last, bytes, lanes int) {
 	first, last = lineBytes, 0
 	var mask [2]uint64
@@ -380,8 +381,8 @@ func within(step *engine.Step, line uint64) (first, last, bytes, lanes int) {
 	return first, last, bits.OnesCount64(mask[0]) + bits.OnesCount64(mask[1]), lanes
 }
 
-// conflicts is the number of rounds of an access to shared memory, which has 32 banks of 4 bytes that each provide one
-// word a round.
+// conflicts returns the number of rounds of an access to shared memory, which has 32 banks of 4 bytes. Each bank
+// provides one word a round.
 func conflicts(step *engine.Step) uint64 {
 	var words [32][]uint64
 	most := 1

@@ -3,15 +3,15 @@ package gpu
 const (
 	lineShift = 7
 	lineBytes = 1 << lineShift
-	// Lines of other kinds than global memory's are apart from them.
+	// Lines of metadata and of local memory are distinct from those of global memory.
 	metadataLines = uint64(1) << 58
 	localLines    = uint64(1) << 57
-	// interleave is how many lines in a row are of one channel.
+	// interleave is the number of consecutive lines that belong to one channel.
 	interleave = 2
 )
 
-// calendar is the time of a resource that takes one thing a cycle. Time is kept in slots, so that a late request does
-// not wait for reservations at later times.
+// calendar holds the reservations of a resource that serves one request a cycle. Time is divided into slots, so that a
+// request for an early time does not wait for reservations at later times.
 type calendar struct {
 	slots [slots]slot
 }
@@ -23,14 +23,14 @@ const (
 
 type slot struct{ number, used uint64 }
 
-// take reserves n cycles from t on, and gives the cycle at which they end.
+// take reserves n cycles, not before t, and returns the cycle at which they end.
 func (c *calendar) take(t, n uint64) uint64 {
 	const cycles = 1 << slotShift
 	end := t + n
 	for s := t >> slotShift; n > 0; s++ {
 		p := &c.slots[s%slots]
-		if p.number > s { // later than all slots kept: it gets its time regardless of others
-			return end // later than all that is kept: it is given its time without a look at others
+		if p.number > s { // slot s is no longer recorded: ignore other reservations
+			return end
 		}
 		if p.number != s {
 			*p = slot{number: s}
@@ -68,7 +68,8 @@ func (a *array) set(index uint64) []entry {
 	return a.all[at : at+a.ways]
 }
 
-// find makes a line the most recently used one. It returns nil if the line is not there. The index selects the set.
+// find makes a line the most recently used one, and returns its entry or nil if the line is absent. The index selects
+// the set.
 func (a *array) find(index, line uint64) *entry {
 	set := a.set(index)
 	for i := range set {
@@ -81,7 +82,7 @@ func (a *array) find(index, line uint64) *entry {
 	return nil
 }
 
-// insert adds a line and returns the entry that leaves.
+// insert adds a line. It returns its entry, and the entry that leaves.
 func (a *array) insert(index, line uint64) (added *entry, left entry) {
 	set := a.set(index)
 	left = set[len(set)-1]
@@ -105,8 +106,8 @@ func (a *array) drop(index, line uint64) {
 // channel is a channel of DRAM.
 type channel struct {
 	rows []uint64 // the open rows, plus 1, by bank
-	open []uint64 // the times from which they can be read
-	last uint64   // the last activation in any bank
+	open []uint64 // when they can be read, by bank
+	last uint64   // time of the last activation in any bank
 	data calendar
 }
 
@@ -125,9 +126,9 @@ type Counts struct {
 	DRAMMeta     uint64 `json:"dram_metadata"`
 	RowHits      uint64 `json:"dram_row_hits"`
 	Flits        uint64 `json:"flits"`
-	Checks       uint64 `json:"checks"`        // packets that the detector has taken
-	Stalls       uint64 `json:"buffer_stalls"` // cycles for which loads that hit L1 waited for the buffer
-	Idle         uint64 `json:"idle_cycles"`   // cycles of SMs that have warps but none that is ready
+	Checks       uint64 `json:"checks"`        // packets that the detector has accepted
+	Stalls       uint64 `json:"buffer_stalls"` // cycles that loads that hit L1 waited for the buffer
+	Idle         uint64 `json:"idle_cycles"`   // cycles of SMs that have warps but no ready one
 }
 
 func (c *Counts) add(x *Counts) {
@@ -149,10 +150,10 @@ func (c *Counts) add(x *Counts) {
 	c.Idle += x.Idle
 }
 
-// memory is everything behind the memory units of SMs.
+// memory is all memory except the memory units of SMs: L1, the network, L2, DRAM and the detector.
 type memory struct {
 	c        Config
-	d        *Detector // nil: none
+	d        *Detector // nil for none
 	on       Costs
 	l1       []*array
 	up, down []calendar // ports of SMs into the network and out of it
@@ -161,9 +162,9 @@ type memory struct {
 	bank     []calendar
 	detector []calendar
 	dram     []channel
-	waiting  [][]uint64 // by SM: when the detector takes the packets of the last loads that hit L1
+	waiting  [][]uint64 // by SM: when the detector accepts the packets of the last loads that hit L1
 	next     []int
-	queue    [][]uint64 // by bank: when the checks of the last packets that the detector took end
+	queue    [][]uint64 // by bank: when the checks of the last accepted packets end
 	head     []int
 	counts   Counts
 }
@@ -195,8 +196,8 @@ func (m *memory) place(line uint64) (channel int, index uint64) {
 	return int(n % k), n/k*interleave + line%interleave
 }
 
-// packet sends a packet from an SM to a bank, or back, and returns the time of its arrival. extra is the number of
-// bytes added by the detector.
+// packet sends a packet from an SM to a bank, or back. It returns the time of arrival. extra is the number of bytes
+// that the detector adds.
 func (m *memory) packet(t uint64, from, to *calendar, bytes, extra int) uint64 {
 	if m.on.NOC {
 		bytes += extra
@@ -207,7 +208,7 @@ func (m *memory) packet(t uint64, from, to *calendar, bytes, extra int) uint64 {
 	return to.take(t+uint64(m.c.NetworkLatency), flits)
 }
 
-// info is the number of bytes that the detector adds to a packet.
+// info returns the number of bytes that the detector adds to a packet.
 func (m *memory) info() int {
 	if m.d == nil {
 		return 0
@@ -215,8 +216,8 @@ func (m *memory) info() int {
 	return m.d.InfoBytes
 }
 
-// load reads a line of global memory for an SM, through L1 or not. It returns when the data arrive, and until when the
-// SM's memory unit has to wait. The first and last byte within the line are those accessed.
+// load reads a line of global memory for an SM, through L1 if through is set. It returns when the data arrive, and when
+// the SM's memory unit is free again. first and last are the first and the last accessed byte within the line.
 func (m *memory) load(t uint64, sm int, line uint64, first, last int, through bool) (done, free uint64) {
 	m.counts.Transactions++
 	if through {
@@ -243,10 +244,10 @@ func (m *memory) load(t uint64, sm int, line uint64, first, last int, through bo
 	return done, t
 }
 
-// hit reports a load that hits L1 to the detector, and returns when the load can go on.
+// hit reports a load that hits L1 to the detector. It returns when the load can continue.
 func (m *memory) hit(t uint64, sm int, line uint64, first, last int) uint64 {
 	if !m.on.LHD {
-		// The check still accesses metadata, but nothing waits for it.
+		// The check accesses metadata, but the load does not wait for it.
 		m.checkHit(t, sm, line, first, last)
 		return t
 	}
@@ -260,7 +261,7 @@ func (m *memory) hit(t uint64, sm int, line uint64, first, last int) uint64 {
 	return t
 }
 
-// checkHit sends the packet of a load that hits L1, and returns when the detector takes it.
+// checkHit sends the packet of a load that hits L1. It returns when the detector accepts it.
 func (m *memory) checkHit(t uint64, sm int, line uint64, first, last int) uint64 {
 	if m.on.NOC {
 		ch, _ := m.place(line)
@@ -271,7 +272,7 @@ func (m *memory) checkHit(t uint64, sm int, line uint64, first, last int) uint64
 	return m.check(t, line, first, last)
 }
 
-// store writes a line's bytes to L2 and returns when that is acknowledged.
+// store writes bytes of a line to L2. It returns when the store is acknowledged.
 func (m *memory) store(t uint64, sm int, line uint64, first, last, bytes int) uint64 {
 	m.counts.Transactions++
 	m.l1[sm].drop(line, line)
@@ -282,7 +283,7 @@ func (m *memory) store(t uint64, sm int, line uint64, first, last, bytes int) ui
 	return m.packet(at, &m.out[ch], &m.down[sm], 0, 0)
 }
 
-// atomic is an atomic operation of lanes in a line, one a cycle.
+// atomic executes an atomic operation of some lanes on a line, one lane a cycle.
 func (m *memory) atomic(t uint64, sm int, line uint64, first, last, bytes, lanes int, back bool) uint64 {
 	m.counts.Transactions++
 	m.l1[sm].drop(line, line)
@@ -314,7 +315,7 @@ func (m *memory) local(t uint64, sm int, line uint64, write bool) (done uint64) 
 	return max(t+uint64(m.c.L1Latency), e.ready)
 }
 
-// evicted writes back a line that leaves L1, if it is dirty: one of local memory.
+// evicted writes back a line that leaves L1 if it is dirty. Only lines of local memory can be.
 func (m *memory) evicted(t uint64, sm int, left *entry) {
 	if left.valid && left.dirty {
 		ch, _ := m.place(left.line)
@@ -322,7 +323,7 @@ func (m *memory) evicted(t uint64, sm int, left *entry) {
 	}
 }
 
-// fence reports a fence to the detector, and returns when the detector has received it.
+// fence reports a fence to the detector. It returns when the detector has received it.
 func (m *memory) fence(t uint64, sm, warp int) uint64 {
 	if m.d == nil || m.d.FenceBytes == 0 || !m.on.NOC {
 		return t
@@ -331,8 +332,8 @@ func (m *memory) fence(t uint64, sm, warp int) uint64 {
 	return m.packet(t, &m.up[sm], &m.in[ch], m.d.FenceBytes, 0)
 }
 
-// check is the detector's check of an access to bytes first to last of a line. It returns when the detector takes the
-// packet, which requires room in the queue of the bank. The packet stays in the queue until it has been checked.
+// check checks an access to the bytes first to last of a line. It returns when the detector accepts the packet, which
+// requires room in the queue of the bank. The packet stays in the queue until it has been checked.
 func (m *memory) check(t uint64, line uint64, first, last int) uint64 {
 	if m.d == nil {
 		return t
@@ -350,14 +351,14 @@ func (m *memory) check(t uint64, line uint64, first, last int) uint64 {
 	to := ((line<<lineShift+uint64(last))/uint64(m.d.DataBytes)*uint64(m.d.WordBytes) + uint64(m.d.WordBytes) - 1) >> lineShift
 	done := t
 	for l := from; l <= to; l++ {
-		// Read and written in one access to the bank.
+		// One access to the bank both reads and writes.
 		done = max(done, m.second(t, l|metadataLines, true, false))
 	}
 	*slot = done + uint64(m.d.Latency)
 	return t
 }
 
-// second accesses a line in L2 and returns when that is done. A line that is written as a whole is not fetched.
+// second accesses a line in L2. It returns when the access is done. A line that is written as a whole is not fetched.
 func (m *memory) second(t uint64, line uint64, write, whole bool) uint64 {
 	ch, index := m.place(line)
 	meta := line&metadataLines != 0
@@ -388,7 +389,7 @@ func (m *memory) second(t uint64, line uint64, write, whole bool) uint64 {
 	return max(t+uint64(m.c.L2Latency), e.ready)
 }
 
-// access reads or writes a line in DRAM and returns when that is done.
+// access reads or writes a line in DRAM. It returns when the access is done.
 func (m *memory) access(t uint64, line uint64) uint64 {
 	if line&metadataLines != 0 {
 		m.counts.DRAMMeta++

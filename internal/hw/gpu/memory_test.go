@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-// TestLatencies computes the latency of single accesses by hand.
+// TestLatencies compares the latencies of single accesses with values computed by hand.
 func TestLatencies(t *testing.T) {
 	c := Fermi()
 	m := newMemory(c, nil, Costs{})
 	const t0 = 1000
 	done, free := m.load(t0, 0, 0, 0, 127, true)
-	// L1 20, request of 8 bytes: 1 flit out and in, with 8 cycles between, bank 1, L2 120, DRAM 100 and a closed row:
-	// tRCD 12 and tCL 12 are 10 cycles each at 700 and 924 MHz, 128 bytes at 16 a clock 7; reply of 136 bytes: 5 flits twice, 8.
+	// L1 takes 20 cycles. The request of 8 bytes is 1 flit in and 1 flit out, with 8 cycles between. Bank 1 takes 1, L2
+	// 120, DRAM 100 and a closed row: tRCD 12 and tCL 12 are 10 cycles each at 700 and 924 MHz. 128 bytes at 16 a clock
+	// take 7. The reply of 136 bytes is 5 flits at each port, with 8 cycles between.
 	want := uint64(t0 + 20 + 1 + 8 + 1 + 1 + 120 + 100 + 10 + 10 + 7 + 5 + 8 + 5)
 	// The latency of L2 is paid once, before DRAM.
 	if done != want || free != t0 {
@@ -32,7 +33,7 @@ func TestLatencies(t *testing.T) {
 	}
 }
 
-// TestStoreEvicts: a store makes the next load of its line miss L1.
+// TestStoreEvicts checks that the load after a store to its line misses L1.
 func TestStoreEvicts(t *testing.T) {
 	m := newMemory(Fermi(), nil, Costs{})
 	m.load(0, 0, 7, 0, 3, true)
@@ -43,7 +44,8 @@ func TestStoreEvicts(t *testing.T) {
 	}
 }
 
-// TestRows: a second line of an open row is read sooner than one of another row of the same bank, which waits for tRC.
+// TestRows checks that a second line of an open row is read sooner than a line of another row of the same bank, which
+// waits for tRC.
 func TestRows(t *testing.T) {
 	c := Fermi()
 	m := newMemory(c, nil, Costs{})
@@ -57,7 +59,7 @@ func TestRows(t *testing.T) {
 		t.Errorf("the open row gives its second line %d cycles after the first", hit-first)
 	}
 	miss := m.access(1000, lineOf(perRow*uint64(c.DRAMBanks)))
-	if least := uint64(1000+100) + 31 + 20; miss < least { // tRC 40 is 31 cycles
+	if least := uint64(1000+100) + 31 + 20; miss < least { // tRC of 40 is 31 cycles
 		t.Errorf("another row of the bank gives its line at %d, before %d", miss, least)
 	}
 	if m.counts.RowHits != 1 {
@@ -65,7 +67,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestCalendar: what comes later in program order but earlier in time does not wait, and a port has no more cycles than there are.
+// TestCalendar checks that a request that is later in program order but earlier in time does not wait, and that a port
+// serves one request a cycle.
 func TestCalendar(t *testing.T) {
 	var c calendar
 	if end := c.take(4096, 5); end != 4101 {
@@ -83,7 +86,7 @@ func TestCalendar(t *testing.T) {
 	}
 }
 
-// TestChecks: the metadata that a check accesses follow from the design.
+// TestChecks checks which metadata the designs access.
 func TestChecks(t *testing.T) {
 	for _, x := range []struct {
 		design      string
@@ -111,7 +114,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestBuffer: loads that hit L1 stall when more of them wait for checks than the buffer has room for, unless LHD is off.
+// TestBuffer checks that loads that hit L1 stall when the buffer is full, except if LHD is off.
 func TestBuffer(t *testing.T) {
 	d := Detectors()[0]
 	for _, lhd := range []bool{true, false} {

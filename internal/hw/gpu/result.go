@@ -8,23 +8,23 @@ import (
 	"text/tabwriter"
 )
 
-// Result is what a program costs without race detection and with designs.
+// Result is the costs of a program without race detection and with the designs.
 type Result struct {
 	Program string         `json:"program"`
 	Base    Counts         `json:"base"`
 	Designs []DesignResult `json:"designs"`
 }
 
-// DesignResult is a program with a design.
+// DesignResult is the costs of a program with a design.
 type DesignResult struct {
 	Design string `json:"design"`
-	Races  int    `json:"races"` // that the detector of the design finds
+	Races  int    `json:"races"` // found by the detector of the design
 	Counts Counts `json:"counts"`
 	// The cycles with one of the costs switched off.
 	WithoutLHD uint64 `json:"cycles_without_lhd"`
 	WithoutNOC uint64 `json:"cycles_without_noc"`
 	WithoutMD  uint64 `json:"cycles_without_md"`
-	// Resources has the slowdown with less and with more L2 and bandwidth of DRAM, if that was asked for.
+	// Resources is set if it was requested.
 	Resources *Resources `json:"resources,omitempty"`
 }
 
@@ -34,7 +34,8 @@ type Resources struct {
 	Twice float64 `json:"twice"`
 }
 
-// Runner runs a program on a GPU and gives how many races the detector called judge finds; "" judges nothing.
+// Runner runs a program on a GPU. It returns the number of races that the detector named judge finds; if judge is
+// empty, no detector runs.
 type Runner func(g *Engine, judge string) (races int, err error)
 
 // Run measures a program with each design.
@@ -109,7 +110,7 @@ func Write(w io.Writer, results []*Result) error {
 	for i := range designs {
 		head = append(head, designs[i].Design)
 	}
-	// byDesign makes a table with a column for each design, and their means.
+	// byDesign writes a table with a column for each design, and the means.
 	byDesign := func(title string, value func(r *Result, d *DesignResult) float64) {
 		logs := make([]float64, len(designs))
 		var rows [][]string
@@ -183,8 +184,8 @@ func rate(hits, misses uint64) string {
 	return fmt.Sprintf("%.1f", 100*float64(hits)/float64(hits+misses))
 }
 
-// Breakdown returns the shares of LHD, NOC and MD in the overhead, in percent of their sum: what each saves when it is
-// switched off. It says false if none of them costs anything.
+// Breakdown returns the shares of LHD, NOC and MD in the overhead, in percent of their sum. The share of a cost is what
+// switching it off saves. ok is false if no cost takes time.
 func (d *DesignResult) Breakdown() (shares [3]float64, ok bool) {
 	var saved [3]float64
 	all := 0.0

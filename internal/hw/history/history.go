@@ -1,5 +1,5 @@
-// Package history is the access histories in the software layer of a hardware race detector. For each variable it keeps
-// the epoch of the last write and those of the reads since, and checks accesses against them (FastTrack; seed 001,
+// Package history implements access histories in the software layer of a hardware race detector. For each variable it
+// keeps the epoch of the last write and those of the reads since, and compares accesses with them (FastTrack; seed 001,
 // figure 3.3).
 package history
 
@@ -15,34 +15,34 @@ const shared = 1 << 63
 
 type cell struct{ write, read order.Epoch }
 
-// Histories has the history of each variable. The zero value has empty ones.
+// Histories has the history of each variable. In the zero value all histories are empty.
 type Histories struct {
 	cells []cell
-	rows  []order.Clock // of variables that several threads have read: the last read of each
+	rows  []order.Clock // the last read of each thread, for variables that several threads have read
 	free  []order.Epoch
 	slab  []order.Epoch // memory for new rows
 }
 
-// Grow makes room for variables up to this one.
+// Grow makes room for all variables up to the given one.
 func (h *Histories) Grow(variable uint32) {
 	if int(variable) >= len(h.cells) {
 		h.cells = append(h.cells, make([]cell, int(variable)+1-len(h.cells))...)
 	}
 }
 
-// Written is the last write; 0 if there is none.
+// Written returns the epoch of the last write, or 0 if there is none.
 func (h *Histories) Written(x uint32) order.Epoch { return h.cells[x].write }
 
-// SetWrite makes a write the whole history.
+// SetWrite replaces the history by a write.
 func (h *Histories) SetWrite(x uint32, e order.Epoch) {
 	h.ClearReads(x)
 	h.cells[x].write = e
 }
 
-// Rewrite changes the last write and nothing else.
+// Rewrite replaces the last write and keeps the reads.
 func (h *Histories) Rewrite(x uint32, e order.Epoch) { h.cells[x].write = e }
 
-// ClearReads drops the reads.
+// ClearReads removes the reads.
 func (h *Histories) ClearReads(x uint32) {
 	c := &h.cells[x]
 	if c.read&shared != 0 {
@@ -53,7 +53,7 @@ func (h *Histories) ClearReads(x uint32) {
 	c.read = 0
 }
 
-// AddRead adds a read. Of two reads of one thread the later one stays.
+// AddRead adds a read. Of the reads of one thread, only the latest is kept.
 func (h *Histories) AddRead(x uint32, e order.Epoch) {
 	c := &h.cells[x]
 	switch {
@@ -74,7 +74,7 @@ func (h *Histories) AddRead(x uint32, e order.Epoch) {
 	h.set(&h.rows[c.read&^shared], e)
 }
 
-// set adds a read to a row, if it is later than that of its thread. The room of a row is a power of two.
+// set adds a read to a row if it is later than the thread's read in the row. The capacity of a row is a power of two.
 func (h *Histories) set(row *order.Clock, e order.Epoch) {
 	t := int(e.Thread())
 	if n := len(*row); t >= n {
@@ -94,7 +94,7 @@ func (h *Histories) set(row *order.Clock, e order.Epoch) {
 	}
 }
 
-// Reads calls each for every read, until that returns false.
+// Reads calls each for every read, until each returns false.
 func (h *Histories) Reads(x uint32, each func(order.Epoch) bool) {
 	c := h.cells[x]
 	if c.read&shared == 0 {
@@ -110,12 +110,12 @@ func (h *Histories) Reads(x uint32, each func(order.Epoch) bool) {
 	}
 }
 
-// Free reports whether an access by a thread with clock c would be ordered with all conflicting accesses.
+// Free reports whether an access by a thread with clock c races with no earlier access.
 func (h *Histories) Free(x uint32, c order.Clock, write bool) bool {
 	return c.Has(h.cells[x].write) && (!write || h.readsBefore(x, c))
 }
 
-// readsBefore reports whether clock c has all reads.
+// readsBefore reports whether all reads are ordered before clock c.
 func (h *Histories) readsBefore(x uint32, c order.Clock) bool {
 	r := h.cells[x].read
 	if r&shared == 0 {
@@ -129,7 +129,7 @@ func (h *Histories) readsBefore(x uint32, c order.Clock) bool {
 	return true
 }
 
-// Races calls found for each earlier access with which an access races.
+// Races calls found for each earlier access that an access races with.
 func (h *Histories) Races(x uint32, c order.Clock, write bool, found func(earlier order.Epoch, wrote bool)) {
 	if e := h.cells[x].write; !c.Has(e) {
 		found(e, true)
@@ -161,7 +161,7 @@ func (h *Histories) Record(x uint32, c order.Clock, now order.Epoch, write bool)
 // Shared reports whether more than one read is recorded.
 func (h *Histories) Shared(x uint32) bool { return h.cells[x].read&shared != 0 }
 
-// Same reports whether an access in this epoch is already the last one of its kind.
+// Same reports whether the last access of this kind was made in this epoch.
 func (h *Histories) Same(x uint32, now order.Epoch, write bool) bool {
 	if write {
 		return h.cells[x].write == now && h.cells[x].read == 0
@@ -169,7 +169,7 @@ func (h *Histories) Same(x uint32, now order.Epoch, write bool) bool {
 	return h.cells[x].read == now
 }
 
-// Bytes is the memory of the histories.
+// Bytes is the size of the histories in memory.
 func (h *Histories) Bytes() uint64 {
 	n := uint64(cap(h.cells))*16 + uint64(cap(h.free))*8
 	for _, row := range h.rows {
@@ -178,10 +178,10 @@ func (h *Histories) Bytes() uint64 {
 	return n
 }
 
-// Race makes the race of an access with an earlier one.
+// Race returns the race of an access with an earlier one.
 func Race(at uint64, e *cpu.Event, earlier order.Epoch, wrote bool) cpu.Race {
 	return cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: earlier.Thread(), Write: e.Op == cpu.Write, Wrote: wrote}
 }
 
-// Any reports whether an access is recorded.
+// Any reports whether the history is not empty.
 func (h *Histories) Any(x uint32) bool { return h.cells[x] != cell{} }

@@ -1,9 +1,9 @@
-// Package machine is the common part of the simulated processors of CPU programs: the addresses of variables, the core
+// Package machine is the common part of the simulated processors for CPU programs: the addresses of variables, the core
 // on which a thread runs, and the cost of instructions without race detection.
 //
-// A trace contains accesses and synchronisation but no other instructions. So each access stands for several
-// instructions, the others of which take a cycle each (Config.Instructions). Accesses to the stack are among the
-// others: they are not in traces, and the designs do not check them.
+// A trace has accesses and synchronisation but no other instructions. So each access counts as several instructions
+// (Config.Instructions), and the others take one cycle each. Accesses to the stack are among the others: traces do not
+// have them, and the designs do not check them.
 package machine
 
 import (
@@ -16,23 +16,23 @@ import (
 // Config describes a processor and how a trace maps to it.
 type Config struct {
 	Caches cache.Config
-	// VariableBytes is the size of a variable, a power of two up to a line. Variable i lies at address i times this.
+	// VariableBytes is the size of a variable: a power of two, at most a line. Variable i has the address
+	// i*VariableBytes.
 	VariableBytes int
-	// Instructions is the number of instructions for which an event stands, including itself.
+	// Instructions is the number of instructions that an event counts as, including itself.
 	Instructions int
-	// Table and Software are latencies in cycles: of a look-up in a table of another core, and of a software handler
-	// without its memory accesses.
+	// Table and Software are latencies in cycles. Table is that of a look-up in a table of another core. Software is
+	// that of a software handler without its memory accesses.
 	Table, Software int
 }
 
-// Thesis is the processor of seed 001, section 4.4. The size of variables and the number of instructions are not from
-// the thesis, which runs programs: 4 bytes, and one access in three instructions.
+// Thesis returns the processor of seed 001, section 4.4. The thesis runs programs, so it has no size of variables and
+// no number of instructions. They are assumed: 4 bytes, and one access in three instructions.
 func Thesis() Config {
 	return Config{Caches: cache.Thesis(), VariableBytes: 4, Instructions: 3, Table: 10, Software: 500}
 }
 
-// MaxVariables is the number of variables for which a processor has addresses. It also bounds the number of
-// synchronisation objects.
+// MaxVariables is the maximum number of variables of a processor, and also of synchronisation objects.
 const MaxVariables = 1 << 25
 
 // The spaces of lines.
@@ -42,18 +42,18 @@ const (
 	Secondary
 	Syncs
 	Histories // of the software layer
-	Radish    // metadata of Radish, several lines for one of data
+	Radish    // metadata of Radish, several lines for each line of data
 )
 
-// DataLine is the line of a variable.
+// DataLine returns the line of a variable.
 func (c *Config) DataLine(x uint32) cache.Line {
 	return cache.Line(uint64(x) * uint64(c.VariableBytes) / cache.LineBytes)
 }
 
-// HistoryLine is the line of a variable's history in the software layer, which takes 16 bytes.
+// HistoryLine returns the line of a variable's history in the software layer. A history takes 16 bytes.
 func HistoryLine(x uint32) cache.Line { return Histories + cache.Line(x/4) }
 
-// Core is the core of a thread.
+// Core returns the core of a thread.
 func (c *Config) Core(thread uint16) int {
 	if n := int(thread); n < c.Caches.Cores {
 		return n
@@ -61,7 +61,7 @@ func (c *Config) Core(thread uint16) int {
 	return int(thread) % c.Caches.Cores
 }
 
-// Check returns the reason why a processor cannot run an event; nil if it can.
+// Check returns the reason why a processor cannot run an event, or nil if it can.
 func Check(e *cpu.Event) error {
 	if t := e.Op.Table(); (t == cpu.Variables || t == cpu.Syncs) && e.Object >= MaxVariables {
 		return fmt.Errorf("the trace has more than %d variables or synchronisation objects", MaxVariables)
@@ -69,15 +69,15 @@ func Check(e *cpu.Event) error {
 	return nil
 }
 
-// Counts is the counts of a processor.
+// Counts are the counts of a processor.
 type Counts struct {
 	Events       uint64 `json:"events"`
-	Accesses     uint64 `json:"accesses"` // of variables
+	Accesses     uint64 `json:"accesses"` // to variables
 	Instructions uint64 `json:"instructions"`
 	Cycles       uint64 `json:"cycles"` // of all cores
 }
 
-// CPI is the number of cycles per instruction.
+// CPI returns the number of cycles per instruction.
 func (c *Counts) CPI() float64 { return float64(c.Cycles) / float64(max(c.Instructions, 1)) }
 
 // Base is a processor without race detection.
@@ -87,7 +87,7 @@ type Base struct {
 	Counts Counts
 }
 
-// NewBase makes a processor that has run nothing.
+// NewBase returns a processor in its initial state.
 func NewBase(c Config) *Base { return &Base{Config: c, Caches: cache.New(c.Caches)} }
 
 // Step runs an event and returns the latency of its memory access.

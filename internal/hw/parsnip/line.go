@@ -6,22 +6,23 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/order"
 )
 
-// ref is a Long ParsnipRef (section 4.2.4, figure 4.5): from the lowest bit on an index into the ParsnipTable of the thread (4
-// bits), hasNext, whether it is a write, and the thread (6). A Short ParsnipRef is its upper 8 bits.
+// ref is a Long ParsnipRef (section 4.2.4, figure 4.5). From the lowest bit on it has: an index into the ParsnipTable
+// of the thread (4 bits), hasNext, a bit that is set for a write, and the thread (6). A Short ParsnipRef is its upper 8
+// bits.
 type ref uint16
 
 const (
 	indexMask = 15
-	invalid   = 15 // the index of a clock that no table has
+	invalid   = 15 // the index of a clock that is in no table
 	nextBit   = 1 << 4
 	writeBit  = 1 << 5
 	tidShift  = 6
-	noThread  = 63 // which no ParsnipRef may have
-	// none is the absence of a reference.
+	noThread  = 63 // reserved, so no thread has this number
+	// none means that there is no reference.
 	none ref = noThread<<tidShift | writeBit | nextBit | invalid
 )
 
-// MaxThreads bounds the threads: a ParsnipRef has 6 bits for one, and one value is reserved.
+// MaxThreads is the maximum number of threads: a ParsnipRef has 6 bits for the thread, and one value is reserved.
 const MaxThreads = noThread
 
 func makeRef(thread uint16, write, next bool, index int) ref {
@@ -46,24 +47,25 @@ func (r ref) short() uint8 { return uint8(r >> 4) }
 
 func fromShort(s uint8) ref { return ref(s)<<4 | invalid }
 
-// longRefs is how many ParsnipRefs a line in m:1 mode has.
+// longRefs is the number of ParsnipRefs of a line in m:1 mode.
 const longRefs = 16
 
-// unused is what an entry of refs is that no slot uses. It is no ParsnipRef.
+// unused marks an entry of refs that no slot uses. It is not a ParsnipRef.
 const unused ref = 1<<16 - 1
 
-// line is a ParsnipLine (section 4.2.3, figure 4.4). A slot is the bytes of one variable, which always have one reference.
+// line is a ParsnipLine (section 4.2.3, figure 4.4). A slot is the bytes of one variable, which always have the same
+// reference.
 type line struct {
 	refs  [longRefs]ref
-	uses  [longRefs]uint8 // slots of each of refs
-	used  uint16          // which of refs have uses
-	last  uint8           // the one of refs that was set last
+	uses  [longRefs]uint8 // number of slots that use each of refs
+	used  uint16          // bit set of the refs that slots use
+	last  uint8           // the most recently set one of refs
 	short bool            // 1:1 mode
-	slots [64]uint8       // m:1: which of refs; 1:1: a Short ParsnipRef
-	_     [12]byte        // lines begin where cache lines do
+	slots [64]uint8       // m:1 mode: index in refs; 1:1 mode: a Short ParsnipRef
+	_     [12]byte        // aligns lines to cache lines
 }
 
-// emptyLine is a line in m:1 mode without references. Only the number of its slots is set.
+// emptyLine is a line in m:1 mode without references. fill sets how many slots it has.
 var emptyLine = func() (l line) {
 	for i := range l.refs {
 		l.refs[i] = unused
@@ -80,7 +82,7 @@ func (l *line) get(slot int) ref {
 	return l.refs[at&(longRefs-1)]
 }
 
-// find returns the one of refs that is r; longRefs if none is.
+// find returns the index of r in refs, or longRefs if it is absent.
 func (l *line) find(r ref) int {
 	if at := l.last & (longRefs - 1); l.refs[at] == r {
 		return int(at)
@@ -93,7 +95,7 @@ func (l *line) find(r ref) int {
 	return longRefs
 }
 
-// distinct is how many references the line has; longRefs+1 if there may be more.
+// distinct returns the number of references of the line, or longRefs+1 if there may be more than longRefs.
 func (l *line) distinct() int {
 	if l.short {
 		return longRefs + 1
@@ -101,17 +103,18 @@ func (l *line) distinct() int {
 	return bits.OnesCount16(l.used)
 }
 
-// table is the ParsnipTable of a thread. A count is of the ParsnipRefs in caches that name the entry: at most 2 for each of the lines
-// that fit, far below the 24 bits of the design.
+// table is the ParsnipTable of a thread. The count of an entry is the number of ParsnipRefs in caches that refer to it.
+// It is at most 2 for each slot of each cached line, far below the limit of the design's 24 bits.
 type table struct {
 	clocks   [invalid + 1]order.Epoch
 	counts   [invalid + 1]int32
 	free     uint16      // entries whose count is 0
-	last     uint8       // the entry that was used last
-	rejected order.Epoch // has no entry, and there is none free; 0 if that is not known
+	last     uint8       // the most recently used entry
+	rejected order.Epoch // a clock that has no entry while none is free; 0 if unknown
 }
 
-// find returns the entry of a clock, or makes one; invalid if all are in use (a rejection, section 4.2.5).
+// find returns the index of a clock's entry, and makes an entry if necessary. It returns invalid if all entries are in
+// use (a rejection, section 4.2.5).
 func (t *table) find(e order.Epoch, size int) int {
 	if t.clocks[t.last&indexMask] == e {
 		return int(t.last)
@@ -135,7 +138,7 @@ func (t *table) find(e order.Epoch, size int) int {
 	return free
 }
 
-// set changes the reference of a slot of a line. It says whether the line had to go to 1:1 mode.
+// set changes the reference of a slot of a line. It reports whether the line had to change to 1:1 mode.
 func (d *Detector) set(l *line, slot int, r ref) (rewritten bool) {
 	if l.short {
 		l.slots[slot&63] = r.short()
@@ -152,7 +155,7 @@ func (d *Detector) set(l *line, slot int, r ref) (rewritten bool) {
 	case to < longRefs: // one ParsnipRef for all its slots
 		l.uses[to]++
 	case l.uses[old] == 1:
-		d.pin(r) // before the old one is released, which may be of the same entry
+		d.pin(r) // before the old one is released, which may refer to the same entry
 		d.unpin(was)
 		l.refs[old], l.last = r, old
 		return false
@@ -173,7 +176,7 @@ func (d *Detector) set(l *line, slot int, r ref) (rewritten bool) {
 	return false
 }
 
-// pin counts one reference more of the table entry that it names.
+// pin increments the count of the table entry that a reference refers to.
 func (d *Detector) pin(r ref) {
 	if r.known() {
 		t, i := &d.tables[r.thread()], r.index()
@@ -182,7 +185,7 @@ func (d *Detector) pin(r ref) {
 	}
 }
 
-// unpin counts one reference less.
+// unpin decrements the count of the table entry that a reference refers to.
 func (d *Detector) unpin(r ref) {
 	if r.known() {
 		t, i := &d.tables[r.thread()], r.index()
@@ -193,14 +196,14 @@ func (d *Detector) unpin(r ref) {
 	}
 }
 
-// unpinAll is for a line whose references go.
+// unpinAll unpins all references of a line that is dropped.
 func (d *Detector) unpinAll(l *line) {
 	for m := l.used; m != 0; m &= m - 1 {
 		d.unpin(l.refs[bits.TrailingZeros16(m)])
 	}
 }
 
-// tryLong brings a line in 1:1 mode back to m:1 mode if it has few enough references.
+// tryLong changes a line in 1:1 mode back to m:1 mode if it has few enough references.
 func (d *Detector) tryLong(l *line) {
 	long := emptyLine
 	n := 0
@@ -225,7 +228,7 @@ func (d *Detector) tryLong(l *line) {
 	d.Counts.Rewrites++
 }
 
-// content returns a line; nil if it is in no cache.
+// content returns a line, or nil if it is in no cache.
 func (d *Detector) content(space int, n uint32) *line {
 	if at := d.places[n][space]; at != 0 {
 		return &d.lines[at-1]
@@ -246,7 +249,7 @@ func (d *Detector) fill(space int, n uint32) {
 	d.places[n][space] = at + 1
 }
 
-// drop forgets a line.
+// drop removes the content of a line.
 func (d *Detector) drop(space int, n uint32) {
 	at := d.places[n][space] - 1
 	d.unpinAll(&d.lines[at])

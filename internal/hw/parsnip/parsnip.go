@@ -1,26 +1,29 @@
-// Package parsnip simulates PARSNIP, a precise race detector in hardware for CPU programs (seed 001, chapter 4): access histories
-// are in lines of references beside the data in the caches, their clocks in small tables of the cores, and what has no room
-// there in software.
+// Package parsnip simulates PARSNIP, a precise race detector in hardware for CPU programs (seed 001, chapter 4). Lines
+// of references in the caches hold the access histories of data, and small tables of the cores hold their clocks.
+// Software holds what does not fit.
 //
-// A check is complete when the hardware proves that the access is free of races. All else goes to the software handler, which
-// has the complete history, and alone reports races. So the first race of each variable is that of FastTrack. After it the two
-// may differ: who was the last to access a variable is not checked again, even if that access raced.
+// A check is complete when the hardware proves that the access is free of races. In all other cases it calls the
+// software handler, which has the complete history, and only the handler reports races. So the first race of each
+// variable is that of FastTrack. After it the two may differ: the last accessor of a variable is not checked again,
+// even if its access raced.
 //
-// Where the thesis is silent or not sound, this is what is simulated:
+// Where the thesis is silent or unsound, the simulation does the following:
 //
-//   - A write by the last reader needs the secondary reference if there is one: the primary reference alone does not say whether
-//     there are other concurrent readers. The thesis completes such a write (table 4.2, step 13) from the primary reference.
-//   - If a variable has been read by several threads and never written, the secondary reference is the read before the last.
-//   - The software handler places the last write, or without one a read, in the secondary reference if the table of its thread
-//     has or gets an entry for the clock.
-//   - An epoch store buffer coalesces writes of one variable, and reads of one variable by one thread: reads of several threads
-//     that share a core may be concurrent.
-//   - What has been superseded may stay in software, where the thesis may overwrite it (step 11): buffers of several cores are not
-//     given to software in the order of the accesses.
-//   - Data and metadata are read in parallel, so that metadata cost what they take longer. Software handlers take
-//     machine.Config.Software cycles and their accesses to software histories, eviction handlers too.
-//   - The residence policy is that of all cores. See residence.
-//   - Threads keep their tables when they share a core, and changing threads costs nothing. Updates of vector clocks cost nothing.
+//   - A write by the last reader needs the secondary reference if there is one: the primary reference alone does not
+//     tell whether there are other concurrent readers. The thesis completes such a write (table 4.2, step 13) from the
+//     primary reference.
+//   - If several threads have read a variable and none has written it, the secondary reference is the read before the
+//     last.
+//   - The software handler places the last write, or a read if there is no write, in the secondary reference if the
+//     table of its thread has or gets an entry for the clock.
+//   - An epoch store buffer coalesces writes of one variable, and reads of one variable by one thread. Reads of several
+//     threads that share a core may be concurrent.
+//   - Software may keep accesses that have been superseded. The thesis may overwrite them (step 11), but the buffers of
+//     several cores are not drained to software in the order of the accesses.
+//   - Data and metadata are read in parallel, so metadata cost only the additional time. Software handlers take
+//     machine.Config.Software cycles and the time of their accesses to software histories. Eviction handlers do too.
+//   - All cores have the same residence policy. See residence.
+//   - Threads that share a core keep their tables. Switching threads and updating vector clocks costs nothing.
 package parsnip
 
 import (
@@ -38,12 +41,12 @@ import (
 type Options struct {
 	Machine       machine.Config
 	TableEntries  int // of the ParsnipTable of a thread, at most 15
-	BufferEntries int // of the epoch store buffer of a core; 0 is none: what it would hold is given to software at once
+	BufferEntries int // of the epoch store buffer of a core; 0 for no buffer: entries then go to software immediately
 	Predict       bool
 	Residence     Residence
 }
 
-// Thesis is the design as evaluated.
+// Thesis returns the design that the thesis evaluates.
 func Thesis() Options {
 	return Options{Machine: machine.Thesis(), TableEntries: 15, BufferEntries: 32, Predict: true, Residence: Adaptive}
 }
@@ -51,8 +54,9 @@ func Thesis() Options {
 // Source is the mechanism that resolves a check (figure 4.10).
 type Source uint8
 
-// The sources. Capability is a reference alone, by its thread and type; Local and Remote a clock in a table of this or another
-// core; Buffer the core's epoch store buffer; Software the handler; Missing the handler because the line is in no cache.
+// The sources. Capability is a reference alone, by its thread and type. Local and Remote are a clock in a table of this
+// or another core. Buffer is the core's epoch store buffer. Software is the handler. Missing is the handler too,
+// because the line is in no cache.
 const (
 	Capability Source = iota
 	Local
@@ -87,8 +91,8 @@ type Counts struct {
 	Checks     uint64        // by software
 	Rewrites   uint64        // changes of the mode of a line
 	Switches   uint64        // of the residence policy
-	// Histories[i] is the number of times that a changed ParsnipLine had i distinct references; the last one is for
-	// more than 16 (figure 4.1).
+	// Histories[i] is how often a changed ParsnipLine had i distinct references. The last entry counts more than 16
+	// (figure 4.1).
 	Histories [longRefs + 2]uint64
 }
 
@@ -104,7 +108,7 @@ type Detector struct {
 	Counts Counts
 	// Found is called for each race.
 	Found func(cpu.Race)
-	Err   error // the reason why the trace cannot be run further
+	Err   error // why the trace cannot be continued
 
 	options  Options
 	slots    uint32 // variables in a line, a power of two
@@ -112,18 +116,18 @@ type Detector struct {
 	order    order.Order
 	software history.Histories
 	tables   [MaxThreads]table
-	places   [][spaces]int32 // by number of the line: the number plus one of its content, if it is in a cache
+	places   [][spaces]int32 // by line: the number of its content, plus one; 0 if it is in no cache
 	lines    []line
 	free     []int32 // of lines
 	buffers  [][]pending
-	waiting  []uint32 // by variable: the cores whose buffers have an entry for it
-	known    uint32   // variables that have histories
+	waiting  []uint32 // by variable: bit set of the cores whose buffers have an entry for it
+	known    uint32   // number of variables that have histories
 	policy   residence
 	events   uint64
-	later    []pending // what the access puts into the buffer when it is complete
-	drained  []pending // what drain has read
+	later    []pending // entries that the access adds to the buffer when it is complete
+	drained  []pending // entries that drain has taken from the buffer
 
-	// The access that is being run.
+	// The current access.
 	core    int
 	thread  uint16
 	clock   order.Clock
@@ -131,11 +135,11 @@ type Detector struct {
 	x, n    uint32 // variable and its line
 	slot    int
 	write   bool
-	latency int // of the data
+	latency int // of the data access
 	trigger Cost
 }
 
-// New makes a processor that has run nothing.
+// New returns a processor in its initial state.
 func New(o Options, found func(cpu.Race)) *Detector {
 	d := &Detector{Base: machine.NewBase(o.Machine), Found: found, options: o, slots: uint32(cache.LineBytes / o.Machine.VariableBytes),
 		buffers: make([][]pending, o.Machine.Caches.Cores), policy: residence{fixed: o.Residence}}
@@ -148,12 +152,12 @@ func New(o Options, found func(cpu.Race)) *Detector {
 	return d
 }
 
-// MemoryBytes is the memory of software histories and of the lines in caches.
+// MemoryBytes returns the size of the software histories and of the lines in caches.
 func (d *Detector) MemoryBytes() uint64 {
 	return d.software.Bytes() + uint64(len(d.lines)-len(d.free))*cache.LineBytes
 }
 
-// Events runs events. After an error it does nothing.
+// Events runs events. After an error it has no effect.
 func (d *Detector) Events(events []cpu.Event) {
 	for i := range events {
 		e := &events[i]
@@ -171,7 +175,7 @@ func (d *Detector) Events(events []cpu.Event) {
 	}
 }
 
-// fits reports whether the processor can run an event. If not, Err is the reason.
+// fits reports whether the processor can run an event. If not, it sets Err to the reason.
 func (d *Detector) fits(e *cpu.Event) bool {
 	if e.Thread >= MaxThreads || e.Op.Table() == cpu.Threads && e.Object >= MaxThreads {
 		d.Err = fmt.Errorf("the trace has more than %d threads, for which a ParsnipRef has no bits", MaxThreads)
@@ -224,7 +228,7 @@ func (d *Detector) access(e *cpu.Event) {
 	d.policy.step(d)
 }
 
-// touch accesses the line of metadata in a space.
+// touch accesses the line of metadata in a space and returns the latency.
 func (d *Detector) touch(space cache.Line, write bool) int {
 	return d.Base.Caches.Access(d.core, space+cache.Line(d.n), write)
 }
@@ -234,7 +238,7 @@ func (d *Detector) charge(to Cost, cycles int) {
 	d.Base.Counts.Cycles += uint64(cycles)
 }
 
-// epoch looks a reference's clock up in tables and in the core's epoch store buffer; 0 if it is in neither.
+// epoch looks up a reference's clock in tables and in the core's epoch store buffer. It returns 0 if it is in neither.
 func (d *Detector) epoch(r ref) (order.Epoch, Source) {
 	if !r.known() {
 		return d.buffered(r), Buffer
@@ -248,8 +252,8 @@ func (d *Detector) epoch(r ref) (order.Epoch, Source) {
 	return e, Remote
 }
 
-// check resolves the check of the access from the primary reference r, and, if necessary, the secondary one (section
-// 4.2.7).
+// check resolves the check of the access by the primary reference r and, if necessary, by the secondary reference
+// (section 4.2.7).
 func (d *Detector) check(r ref) Source {
 	var by Source
 	switch {
@@ -258,13 +262,13 @@ func (d *Detector) check(r ref) Source {
 	case r.thread() == d.thread:
 		if r.known() {
 			by = Local
-			d.charge(LocalTable, 1) // to see whether the epoch is another one
+			d.charge(LocalTable, 1) // to see whether the epoch differs
 		}
 		if r.write() || !d.write || !r.next() {
 			return by
 		}
 	case !d.write && !r.write() && !r.next():
-		return Capability // no write is known
+		return Capability // the reference does not tell of a write
 	default:
 		e, from := d.epoch(r)
 		by = from
@@ -279,8 +283,8 @@ func (d *Detector) check(r ref) Source {
 	return d.checkSecond(by)
 }
 
-// checkSecond resolves the check of a read whose last writer the primary reference does not name, and that of a write
-// that is ordered after the last read.
+// checkSecond resolves the check of a read if the primary reference does not name the last writer, and the check of a
+// write that is ordered after the last read.
 func (d *Detector) checkSecond(by Source) Source {
 	s := d.second()
 	switch {
@@ -298,7 +302,7 @@ func (d *Detector) checkSecond(by Source) Source {
 	return max(by, from)
 }
 
-// second reads the secondary reference; none if it is in no cache.
+// second returns the secondary reference, or none if it is in no cache.
 func (d *Detector) second() ref {
 	l := d.content(secondary, d.n)
 	if l == nil {
@@ -308,12 +312,12 @@ func (d *Detector) second() ref {
 	return l.get(d.slot)
 }
 
-// same reports whether a reference of the thread is of the thread's current epoch.
+// same reports whether a reference is of the current thread and its current epoch.
 func (d *Detector) same(r ref) bool {
 	return r.known() && d.tables[r.thread()].clocks[r.index()] == d.now
 }
 
-// recordWrite makes the access the whole history of the variable.
+// recordWrite replaces the history of the variable by the access.
 func (d *Detector) recordWrite(r ref) {
 	if r.thread() == d.thread && r.write() && d.same(r) {
 		return
@@ -321,11 +325,11 @@ func (d *Detector) recordWrite(r ref) {
 	d.setSecond(none, 0)
 	d.setFirst(true, false)
 	if d.waiting[d.x]>>d.core&1 != 0 {
-		d.unbuffer(d.core, d.x, nil) // all of it is obsolete
+		d.unbuffer(d.core, d.x, nil) // all entries are obsolete
 	}
 }
 
-// recordRead adds the access to the history, whose last access is r.
+// recordRead adds the access to the history. The last access was r.
 func (d *Detector) recordRead(r ref) {
 	own := r.thread() == d.thread
 	if own && d.same(r) {
@@ -353,7 +357,7 @@ func (d *Detector) recordRead(r ref) {
 	d.setFirst(false, next)
 }
 
-// moreReaders records in the secondary reference, if there is one, that software knows of other reads.
+// moreReaders sets, in the secondary reference if there is one, that software has other reads.
 func (d *Detector) moreReaders() {
 	if l := d.content(secondary, d.n); l != nil {
 		if s := l.get(d.slot); s != none && !s.next() {
@@ -363,7 +367,7 @@ func (d *Detector) moreReaders() {
 	}
 }
 
-// setFirst makes the access the primary reference.
+// setFirst sets the primary reference to the access.
 func (d *Detector) setFirst(write, next bool) {
 	if over := d.touch(machine.Primary, true) - d.Base.Config.Caches.Cycles[cache.L1]; over > 0 {
 		d.charge(LineAccess, over)
@@ -373,8 +377,8 @@ func (d *Detector) setFirst(write, next bool) {
 	}
 }
 
-// setSecond changes the secondary reference, whose epoch is e; e is 0 if software knows it. The primary reference must
-// be changed after it, because the primary reference may be what keeps the clock in a table.
+// setSecond changes the secondary reference. Its epoch is e, or e is 0 if software has it. The caller changes the
+// primary reference later, because that may be what keeps the clock in a table.
 func (d *Detector) setSecond(r ref, e order.Epoch) {
 	l := d.content(secondary, d.n)
 	switch {
@@ -387,7 +391,7 @@ func (d *Detector) setSecond(r ref, e order.Epoch) {
 	}
 }
 
-// index returns the entry of an epoch in its thread's table.
+// index returns the index of an epoch in its thread's table.
 func (d *Detector) index(e order.Epoch) int {
 	i := d.tables[e.Thread()].find(e, d.options.TableEntries)
 	if i == invalid {
@@ -396,10 +400,10 @@ func (d *Detector) index(e order.Epoch) int {
 	return i
 }
 
-// store changes a reference of the variable. It reports whether the line now has its clock.
+// store changes a reference of the variable. It reports whether the line now has the clock.
 func (d *Detector) store(space int, r ref) bool {
 	l := d.content(space, d.n)
-	if l == nil { // never there, or evicted by the access to the other line: then software knows all of it
+	if l == nil { // never present, or evicted by the access to the other line: software has its content
 		d.touch(machine.Primary+cache.Line(space)<<cache.SpaceShift, true)
 		d.fill(space, d.n)
 		l = d.content(space, d.n)
@@ -414,7 +418,7 @@ func (d *Detector) change(l *line, r ref) {
 	d.Counts.Histories[l.distinct()]++
 }
 
-// replace changes a reference of a line. If the line has to change to 1:1 mode for this, its clocks go to software.
+// replace changes a reference of a line. If the line must change to 1:1 mode for this, its clocks go to software.
 func (d *Detector) replace(l *line, n uint32, at int, to ref) {
 	if !d.set(l, at, to) {
 		return

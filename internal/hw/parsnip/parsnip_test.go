@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// small is a design whose caches, tables and buffers are too small for nearly everything.
+// small returns a design with caches, tables and buffers that are too small for nearly all programs.
 func small(r *rand.Rand) Options {
 	o := Thesis()
 	o.Machine.VariableBytes = []int{1, 1, 4, 8}[r.IntN(4)]
@@ -28,8 +28,8 @@ func small(r *rand.Rand) Options {
 	return o
 }
 
-// scatter gives the variables of a random trace other places in memory, and adds accesses to variables that one
-// thread has alone, which are without races and fill lines and caches.
+// scatter moves the variables of a random trace to other places in memory. It adds accesses to variables that only one
+// thread uses. They have no races, and they fill lines and caches.
 func scatter(r *rand.Rand, events []cpu.Event) (out []cpu.Event) {
 	stride, noise, lines := uint32(1+r.IntN(3)), r.IntN(4), 1+r.IntN(5)
 	for _, e := range events {
@@ -57,7 +57,8 @@ func judge(o Options, events []cpu.Event) (races []cpu.Race, d *Detector) {
 	return races, d
 }
 
-// TestAgainstBruteForce wants the first race of each variable as by definition, as fasttrack has it, and no false one.
+// TestAgainstBruteForce compares the first race of each variable with the definition and with fasttrack, and checks
+// that no false race is found.
 func TestAgainstBruteForce(t *testing.T) {
 	n := 5_000
 	if testing.Short() {
@@ -129,7 +130,7 @@ func TestAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// leaks wants the reference counts to be those of the references that are there, and the buffers to be as noted.
+// leaks checks that the reference counts agree with the references, and that waiting agrees with the buffers.
 func leaks(t *testing.T, d *Detector) {
 	t.Helper()
 	var want [MaxThreads][invalid]int32

@@ -1,19 +1,20 @@
 package parsnip
 
-// Residence says where ParsnipLines may stay (section 4.3.3).
+// Residence selects where ParsnipLines may stay (section 4.3.3).
 type Residence uint8
 
 // The policies.
 const (
 	Adaptive Residence = iota
-	L1                 // a line that leaves a core's L1, and is in no other core's caches, goes to software
+	L1                 // a line goes to software when it leaves a core's L1 and no other core's caches have it
 	LLC                // lines move with their data
 )
 
-// The thesis gives no numbers for the adaptive policy. Here a window is this many accesses. What counts against a policy is the
-// software checks that the other one may avoid: where lines stay in the LLC those of lines that are there (tables may be full of
-// old clocks), and where they stay in L1 those of lines that are not. If they are more than one in tooMany accesses, the other
-// policy is tried, unless its last window, not long ago, had more software checks in all.
+// The thesis gives no parameters for the adaptive policy. Here a window is this many accesses. A policy is judged by
+// the software checks that the other one may avoid. If lines stay in the LLC, these are the checks of present lines,
+// because tables may be full of old clocks. If lines stay in L1, these are the checks of missing lines. If there are
+// more of them than one in tooMany accesses, the other policy is tried, except if its last window is recent and had
+// more software checks in all.
 const (
 	window  = 1 << 13
 	tooMany = 100
@@ -23,12 +24,12 @@ const (
 // residence selects the policy.
 type residence struct {
 	fixed    Residence
-	l1       bool // lines stay in L1 alone
+	l1       bool // lines stay only in L1
 	accesses uint32
 	windows  uint32
 	before   [Sources]uint64 // checks by source, at the start of the window
-	rate     [2]uint64       // software checks of the last window in which lines could stay in the LLC, or in L1
-	last     [2]uint32       // its number
+	rate     [2]uint64       // software checks in the last window of each policy: LLC, L1
+	last     [2]uint32       // number of that window
 }
 
 // step is called for each access.

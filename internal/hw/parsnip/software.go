@@ -17,7 +17,7 @@ type pending struct {
 	epoch order.Epoch
 }
 
-// put adds an entry to the core's buffer, which is given to software when it is full.
+// put adds an entry to the core's buffer. A full buffer is drained first.
 func (d *Detector) put(p pending) {
 	b := &d.buffers[d.core]
 	if d.options.BufferEntries == 0 {
@@ -38,10 +38,10 @@ func (d *Detector) put(p pending) {
 	d.waiting[p.x] |= 1 << d.core
 }
 
-// drain gives the core's buffer to software.
+// drain moves the entries of the core's buffer to software.
 func (d *Detector) drain() {
 	cycles := d.options.Machine.Software
-	d.drained = append(d.drained[:0], d.buffers[d.core]...) // from which an eviction handler may take entries
+	d.drained = append(d.drained[:0], d.buffers[d.core]...) // a copy, because an eviction handler may remove entries
 	for _, p := range d.drained {
 		cycles += d.Base.Caches.Access(d.core, machine.HistoryLine(p.x), true)
 	}
@@ -54,8 +54,8 @@ func (d *Detector) drain() {
 	d.buffers[d.core] = d.buffers[d.core][:0]
 }
 
-// unbuffer removes from a core's buffer what an entry replaces, or if that is nil everything about a variable. It says whether
-// the entry has been coalesced with one that is there.
+// unbuffer removes from a core's buffer the entries that by replaces, or all entries of variable x if by is nil. It
+// reports whether by has been coalesced with an existing entry.
 func (d *Detector) unbuffer(core int, x uint32, by *pending) (done bool) {
 	all := d.buffers[core]
 	at := 0
@@ -84,7 +84,7 @@ func (d *Detector) unbuffer(core int, x uint32, by *pending) (done bool) {
 	return done
 }
 
-// buffered looks for the access of a reference in the core's buffer; 0 if it is not there.
+// buffered returns the epoch of a reference's access in the core's buffer, or 0 if it is not there.
 func (d *Detector) buffered(r ref) order.Epoch {
 	if d.waiting[d.x]>>d.core&1 != 0 {
 		for _, p := range d.buffers[d.core] {
@@ -105,7 +105,7 @@ func (d *Detector) apply(p pending) {
 	}
 }
 
-// collect applies what all buffers have about a variable, and takes it from them.
+// collect applies all buffered accesses to a variable, and removes them from the buffers.
 func (d *Detector) collect(x uint32) {
 	for m := d.waiting[x]; m != 0; m &= m - 1 {
 		core := bits.TrailingZeros32(m)
@@ -126,8 +126,8 @@ func (d *Detector) collect(x uint32) {
 	d.waiting[x] = 0
 }
 
-// persist completes the history in software by what buffers and references know. What has been superseded may stay in it: it
-// is ordered before what superseded it, or a race of the two has been reported.
+// persist completes the history in software by the accesses in buffers and references. Software may keep an access that
+// has been superseded: it is ordered before the one that superseded it, or a race of the two has been reported.
 func (d *Detector) persist(x uint32) {
 	d.collect(x)
 	n, slot := x>>d.shift, int(x&(d.slots-1))
@@ -198,7 +198,8 @@ func (d *Detector) handle(e *cpu.Event, cost Cost) {
 	}
 }
 
-// placeSecond makes the secondary reference of a variable that the access reads, and says whether there is other history.
+// placeSecond sets the secondary reference of a variable that the access reads. It reports whether there is other
+// history.
 func (d *Detector) placeSecond() (next bool) {
 	others := 0
 	second := d.software.Written(d.x)
@@ -208,7 +209,7 @@ func (d *Detector) placeSecond() (next bool) {
 			others++
 			if second == 0 {
 				second = e
-				others-- // it is not in software alone
+				others-- // this read is not in software alone
 			}
 		}
 		return true
@@ -225,8 +226,8 @@ func (d *Detector) placeSecond() (next bool) {
 	return true
 }
 
-// predict checks the same access to the other variables of the line, and gives those that pass the access capability of it
-// (section 4.3.2). It leaves references alone that have a clock.
+// predict checks the same access for the other variables of the line. Variables that pass get the access's capability
+// (section 4.3.2). It does not change references that have a clock.
 func (d *Detector) predict() {
 	l, second := d.content(primary, d.n), d.content(secondary, d.n)
 	x, slot := d.x, d.slot
@@ -246,7 +247,7 @@ func (d *Detector) predict() {
 	}
 }
 
-// leave is told of lines that leave caches.
+// leave handles a line that leaves caches.
 func (d *Detector) leave(core int, l cache.Line, last bool) {
 	space := int(l>>cache.SpaceShift) - 1
 	if space != primary && space != secondary {

@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/order"
 )
 
-// describe writes a reference as table 4.2 does, threads from 1.
+// describe formats a reference as table 4.2 does. Threads are numbered from 1.
 func describe(r ref) string {
 	if r == none {
 		return "-"
@@ -28,11 +28,11 @@ func describe(r ref) string {
 	return fmt.Sprintf("t%d,%s,%s,%s", r.thread()+1, kind, next, index)
 }
 
-// TestTable42 runs the trace of table 4.2 (section 4.2.9) and compares the references, the entries of the tables that they name,
-// and what software and buffers have, after each step. Differences from the printed table: at step 6 the entry of t2 is 0, as the
-// text has it (the table prints 1); step 6 leaves t1's read in the buffer, as section 4.3.1 has it; software is complete after a
-// handler (steps 1, 9, 14), where the table shows what the handler need not write; step 11 does not erase t1's old read; and step
-// 13 is resolved by the secondary reference.
+// TestTable42 runs the trace of table 4.2 (section 4.2.9). After each step it compares the references, the table
+// entries that they refer to, and the contents of software and buffers. It differs from the printed table in these
+// steps. At step 6 the entry of t2 is 0, as in the text (the table prints 1). Step 6 leaves t1's read in the buffer, as
+// in section 4.3.1. After a handler (steps 1, 9, 14) software is complete, where the table omits what the handler need
+// not write. Step 11 does not erase t1's old read. Step 13 is resolved by the secondary reference.
 func TestTable42(t *testing.T) {
 	const x = 0
 	var races []cpu.Race
@@ -42,7 +42,7 @@ func TestTable42(t *testing.T) {
 	do := func(thread uint16, op cpu.Op, object uint32) {
 		d.Events([]cpu.Event{{Thread: thread - 1, Op: op, Object: object}})
 	}
-	// t3 fills its table with the clocks 1 to 15, comes to 16, and gets entry 4 for it.
+	// t3 fills its table with the clocks 1 to 15. Then it advances to 16, which gets entry 4.
 	const other = 1 << 10 // variables in other lines
 	for i := range uint32(15) {
 		do(3, cpu.Write, other+i)

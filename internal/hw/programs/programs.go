@@ -16,7 +16,7 @@ func List() []*Program {
 	}
 }
 
-// part returns the items of n that are a thread's.
+// part returns the range of n items that belongs to the thread.
 func (t *thread) part(n int) (from, to int) { return t.id * n / t.threads, (t.id + 1) * n / t.threads }
 
 const optionsN = 16 << 10
@@ -184,7 +184,7 @@ func raycast(t *thread, size int) {
 	}
 }
 
-// pipeline has a queue before each thread but the first, of buffers that go from thread to thread.
+// pipeline passes buffers from thread to thread, through a queue before each thread except the first.
 func pipeline(t *thread, size int) {
 	const words, slots = 16, 8
 	values := t.world.value

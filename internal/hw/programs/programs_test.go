@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
-// TestPrograms wants each program to be free of races, to be as long as asked for, and to let every thread work.
+// TestPrograms checks that each program is free of races, has the requested length, and gives work to every thread.
 func TestPrograms(t *testing.T) {
 	for _, p := range List() {
 		for _, threads := range []int{1, 2, 4, 16} {

@@ -1,8 +1,8 @@
-// Package programs has CPU programs for the simulated processors: the accesses and the synchronisation of parallel programs whose
-// threads are coroutines. They are written for Fencepost, after what the programs of seed 001, sections 3.4 and 4.4, are said to
-// do, and are none of those. All are free of races.
+// Package programs has CPU programs for the simulated processors: the accesses and the synchronisation of parallel
+// programs whose threads are coroutines. The programs were written for Fencepost. They follow the descriptions of the
+// programs in seed 001, sections 3.4 and 4.4, and share no code with them. All are free of races.
 //
-// Variables are numbers that stand for addresses, so that what lies beside each other in the program does so in memory.
+// A variable is a number that represents an address, so variables with adjacent numbers are adjacent in memory.
 package programs
 
 import (
@@ -16,7 +16,7 @@ import (
 type Program struct {
 	Name, Doc string
 	body      func(t *thread, size int)
-	// prepare is executed by the first thread before the others begin; it may be nil.
+	// prepare is executed by the first thread before the others begin. It may be nil.
 	prepare func(t *thread, size int)
 	unit    int // approximate number of events of size 1
 }
@@ -26,7 +26,7 @@ type thread struct {
 	id, threads int
 	world       *world
 	yield       func(struct{}) bool
-	left        int // events until another thread may run
+	left        int // number of events until another thread may run
 	rand        *rand.Rand
 }
 
@@ -34,17 +34,17 @@ type thread struct {
 type world struct {
 	out   func([]cpu.Event)
 	batch []cpu.Event
-	owner map[uint32]int // lock to thread, plus one
+	owner map[uint32]int // by lock: the thread, plus one
 	in    map[uint32]int // number of threads that wait at a barrier
 	round map[uint32]int
-	value map[uint32]int // values that the program needs in order to run
+	value map[uint32]int // values that determine the control flow
 	count int
 }
 
 const batch = 1 << 12
 
-// Events runs the program with the given number of threads, the first of which also prepares, for approximately the
-// given number of events. It passes them to out in batches that are reused.
+// Events runs the program for approximately the given number of events. The first of the threads also executes prepare.
+// Events passes batches of events to out, and reuses them.
 func (p *Program) Events(threads, events int, out func([]cpu.Event)) {
 	size := max(1, events/p.unit)
 	w := &world{out: out, owner: map[uint32]int{}, in: map[uint32]int{}, round: map[uint32]int{}, value: map[uint32]int{}}
@@ -128,7 +128,7 @@ func (t *thread) unlock(l uint32) {
 	t.emit(cpu.Release, l)
 }
 
-// Barriers have the numbers from barriers on, and atomic variables those from atomics on.
+// Numbers of synchronisation objects: barriers begin at barriers, atomic variables at atomics.
 const barriers, atomics = 1 << 12, 1<<12 + 1
 
 // barrier waits for all threads.

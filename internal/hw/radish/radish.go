@@ -1,15 +1,17 @@
-// Package radish simulates a design after Radish (Devietti et al., ISCA 2012), as far as seed 001 (sections 4.2.6, 4.4.2) describes
-// it: precise checks of each access in hardware, metadata beside the data in the caches without sharing among locations, an extra
-// read port of the L1 for them, and optionally the assumption of type safety. The rest is assumed:
+// Package radish simulates a design like Radish (Devietti et al., ISCA 2012), as far as seed 001 (sections 4.2.6,
+// 4.4.2) describes it: precise hardware checks of each access, metadata in the caches next to the data and not shared
+// between locations, an additional read port of L1 for metadata, and optionally the assumption of type safety. The rest
+// is assumed:
 //
-//   - A checked location is a byte, or with type safety a variable. It has 8 bytes of metadata: an epoch of the last write and one
-//     of the last read. So metadata are eight times as large as data, or with type safety 8 bytes per variable.
-//   - An access that the thread has made before in the same epoch, and that is the last one of its kind, is not checked: the line
-//     in L1 has permission bits for it.
+//   - A checked location is a byte, or with type safety a variable. It has 8 bytes of metadata: an epoch of the last
+//     write and one of the last read. So metadata are eight times as large as data, or 8 bytes for each variable.
+//   - If the thread has made the same access before in this epoch, and no access of its kind has followed, the access
+//     is not checked: the line in L1 has permission bits for it.
 //   - Every other access reads and writes the metadata of its location, in parallel with the data.
-//   - Metadata that are in no cache are brought in by a software handler, and so are the reads of a location by several
-//     concurrent threads, for which 8 bytes have no room.
-//   - The asynchronous checks of the paper are not modelled: they are not precise, and the thesis measured without them.
+//   - A software handler fetches metadata that are in no cache. It also handles concurrent reads of a location by
+//     several threads, which 8 bytes cannot represent.
+//   - The asynchronous checks of the paper are not modelled, because they are not precise and the thesis measured
+//     without them.
 package radish
 
 import (
@@ -26,7 +28,8 @@ const metadataBytes = 8
 // Source is the mechanism that resolves a check.
 type Source uint8
 
-// The sources: permission bits, metadata in a cache, and the software handler, for readers or for metadata that are in no cache.
+// The sources: permission bits, metadata in a cache, and the software handler for several readers or for metadata that
+// are in no cache.
 const (
 	Permission Source = iota
 	Metadata
@@ -35,23 +38,23 @@ const (
 	Sources
 )
 
-// Counts is the counts of the design. Overhead is in cycles.
+// Counts are the counts of the design. Overhead is in cycles.
 type Counts struct{ Resolved, Overhead [Sources]uint64 }
 
 // Detector is a processor with Radish.
 type Detector struct {
 	Base   *machine.Base
 	Counts Counts
-	Err    error // why the trace cannot be run further
+	Err    error // why the trace cannot be continued
 
 	found     func(cpu.Race)
-	bytes     int // of the metadata of a variable
+	bytes     int // size of the metadata of a variable
 	order     order.Order
 	histories history.Histories
 	events    uint64
 }
 
-// New makes a processor that has run nothing.
+// New returns a processor in its initial state.
 func New(c machine.Config, typeSafe bool, found func(cpu.Race)) *Detector {
 	d := &Detector{Base: machine.NewBase(c), found: found, bytes: metadataBytes}
 	if !typeSafe {
@@ -60,10 +63,10 @@ func New(c machine.Config, typeSafe bool, found func(cpu.Race)) *Detector {
 	return d
 }
 
-// MemoryBytes is the memory of the histories.
+// MemoryBytes returns the size of the histories.
 func (d *Detector) MemoryBytes() uint64 { return d.histories.Bytes() }
 
-// Events runs events. After an error it does nothing.
+// Events runs events. After an error it has no effect.
 func (d *Detector) Events(events []cpu.Event) {
 	for i := range events {
 		e := &events[i]
@@ -86,7 +89,8 @@ func (d *Detector) Events(events []cpu.Event) {
 	}
 }
 
-// access checks an access whose data took latency cycles. It returns what resolved it and the additional cycles.
+// access checks an access whose data took latency cycles. It returns the source that resolved the check, and the
+// additional cycles.
 func (d *Detector) access(e *cpu.Event, latency int) (by Source, cycles int) {
 	x, write := e.Object, e.Op == cpu.Write
 	d.histories.Grow(x)

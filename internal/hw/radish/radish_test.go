@@ -11,7 +11,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestAgainstBruteForce wants the first race of each variable as by definition, and no false one.
+// TestAgainstBruteForce compares the first race of each variable with the definition, and checks that no false race is
+// found.
 func TestAgainstBruteForce(t *testing.T) {
 	n := testsize.Of(1_000, 2_000, 10_000)
 	var sum [Sources]uint64
@@ -46,7 +47,7 @@ func TestAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// TestSteps follows one variable.
+// TestSteps checks the sources and cycles of single accesses.
 func TestSteps(t *testing.T) {
 	for _, typeSafe := range []bool{false, true} {
 		d := New(machine.Thesis(), typeSafe, func(r cpu.Race) { t.Fatalf("%+v", r) })
@@ -65,8 +66,8 @@ func TestSteps(t *testing.T) {
 			{0, cpu.Read, 0, Readers},
 			{1, cpu.Read, 0, Readers},
 			{0, cpu.Write, 9, Missing},
-			{0, cpu.Write, 1, Metadata}, // beside variable 0
-			{0, cpu.Write, 3, map[bool]Source{false: Missing, true: Metadata}[typeSafe]}, // 96 or 24 bytes behind it
+			{0, cpu.Write, 1, Metadata}, // next to variable 0
+			{0, cpu.Write, 3, map[bool]Source{false: Missing, true: Metadata}[typeSafe]}, // 96 or 24 bytes after it
 		} {
 			before := d.Counts.Resolved
 			d.Events([]cpu.Event{{Thread: s.thread, Op: s.op, Object: s.object}})

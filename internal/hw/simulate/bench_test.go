@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/hw/programs"
 )
 
-// BenchmarkDesigns measures a design alone on one core, with the events of a program in memory.
+// BenchmarkDesigns measures a single design on one core, with the events of a program in memory.
 func BenchmarkDesigns(b *testing.B) {
 	for _, p := range programs.List() {
 		var events []cpu.Event

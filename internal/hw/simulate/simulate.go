@@ -1,5 +1,5 @@
-// Package simulate runs traces and programs on simulated processors with race detectors in hardware, and makes the tables and
-// figures of seed 001, section 4.4, of what they count.
+// Package simulate runs traces and programs on simulated processors with race detectors in hardware. It makes the
+// tables and figures of seed 001, section 4.4, from their counts.
 package simulate
 
 import (
@@ -22,7 +22,7 @@ type Design struct {
 // processor runs events.
 type processor interface {
 	Events(events []cpu.Event)
-	// result returns the counts, and an error if the trace could not be run to its end.
+	// result stores the counts in r. It returns an error if the trace could not be run to its end.
 	result(r *DesignResult) error
 }
 
@@ -64,7 +64,7 @@ type Result struct {
 type DesignResult struct {
 	Design   string         `json:"design"`
 	Counts   machine.Counts `json:"counts"`
-	Slowdown float64        `json:"slowdown"` // cycles per instruction, of those without race detection
+	Slowdown float64        `json:"slowdown"` // cycles per instruction, relative to those without race detection
 	// RacyVariables is the number of variables with a race, and Races the number of accesses that race.
 	RacyVariables int            `json:"racy_variables"`
 	Races         uint64         `json:"races"`
@@ -72,7 +72,7 @@ type DesignResult struct {
 	Radish        *RadishResult  `json:"radish,omitempty"`
 }
 
-// ParsnipResult is the counts of a design of the PARSNIP family.
+// ParsnipResult are the counts of a design of the PARSNIP family.
 type ParsnipResult struct {
 	Resolved    ParsnipSources `json:"resolved"`        // checks, figure 4.10
 	Overhead    ParsnipCosts   `json:"overhead_cycles"` // figure 4.11
@@ -82,7 +82,7 @@ type ParsnipResult struct {
 	Checks      uint64         `json:"software_checks"`
 	Rewrites    uint64         `json:"line_mode_changes"`
 	Switches    uint64         `json:"residence_changes"`
-	Histories   []uint64       `json:"histories_per_line"` // [i]: lines with i different references; the last: more than 16
+	Histories   []uint64       `json:"histories_per_line"` // [i]: lines with i distinct references; the last entry: more than 16
 	MemoryBytes uint64         `json:"memory_bytes"`
 }
 
@@ -106,7 +106,7 @@ type ParsnipCosts struct {
 	BufferDrain   uint64 `json:"epoch_buffer_drain"`
 }
 
-// RadishResult is the counts of Radish: checks and cycles by what resolved them.
+// RadishResult are the counts of Radish: checks and cycles by source.
 type RadishResult struct {
 	Resolved RadishSources `json:"resolved"`
 	Overhead RadishSources `json:"overhead_cycles"`
@@ -146,14 +146,14 @@ func (p radishRun) result(r *DesignResult) error {
 	return p.Err
 }
 
-// batch is the number of events that processors receive at once.
+// batch is the number of events that processors receive at a time.
 const batch = 1 << 14
 
 // Source produces the events of a program or trace, in batches that it may reuse.
 type Source func(out func([]cpu.Event)) error
 
 // Run runs a program on a processor without race detection and on one with each of the designs. An error of a design is
-// returned with its name; the results up to then count.
+// returned with the design's name. The results up to then are valid.
 func Run(name string, c machine.Config, designs []Design, from Source) (*Result, error) {
 	base := machine.NewBase(c)
 	var all []func([]cpu.Event)
@@ -195,7 +195,7 @@ func Run(name string, c machine.Config, designs []Design, from Source) (*Result,
 	return out, err
 }
 
-// feed passes the events to all processors, which run concurrently with each other and with the source.
+// feed passes the events to all processors, which run in parallel with each other and with the source.
 func feed(from Source, all []func([]cpu.Event)) error {
 	var full [2][]cpu.Event
 	var running sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/hw/programs"
 )
 
-// TestDesignsAgree wants the racy variables of every design to be those by definition.
+// TestDesignsAgree compares the racy variables of every design with the definition.
 func TestDesignsAgree(t *testing.T) {
 	for seed := range 300 {
 		events := oracle.Random(rand.New(rand.NewPCG(uint64(seed), 44)))
@@ -33,8 +33,9 @@ func TestDesignsAgree(t *testing.T) {
 	}
 }
 
-// TestShapes wants of the programs what section 4.4 finds of its own: parsnip is faster than radish, which type safety
-// makes faster, and the variants cost something on average. The sums of parsnip's counts are right.
+// TestShapes checks on the programs what section 4.4 observes on its own: parsnip is faster than radish, type safety
+// makes radish faster, and the variants of parsnip are slower on average. It also checks that the sums of parsnip's
+// counts agree.
 func TestShapes(t *testing.T) {
 	var runs []*Result
 	for _, p := range programs.List() {

@@ -8,8 +8,9 @@ import (
 	"text/tabwriter"
 )
 
-// Write writes the tables and figures of runs as text: figure 4.7, figure 4.8 if a program was run with several numbers of
-// threads, figure 4.9 if there are variants of parsnip, and if there is parsnip figures 4.1, 4.10, 4.11 and table 4.3.
+// Write writes the tables and figures of runs as text. It always writes figure 4.7. It writes figure 4.8 if a program
+// was run with several numbers of threads, figure 4.9 if there are variants of parsnip, and figures 4.1, 4.10, 4.11 and
+// table 4.3 if there is parsnip.
 func Write(w io.Writer, runs []*Result) error {
 	t := &tables{tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight), nil}
 	t.slowdowns(runs)
@@ -24,14 +25,14 @@ type tables struct {
 	err error
 }
 
-// table writes a table with a title. Cells of a row are strings.
+// table writes a table with a title. The cells of a row are strings.
 func (t *tables) table(title string, head []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
 	fmt.Fprintf(t.w, "%s\n", title)
 	for _, row := range append([][]string{head}, rows...) {
-		// The first column is aligned to the left by hand: a tabwriter has one alignment.
+		// A tabwriter has only one alignment, so this aligns the first column to the left.
 		fmt.Fprintf(t.w, "%-16s\t%s\t\n", row[0], strings.Join(row[1:], "\t"))
 	}
 	fmt.Fprintln(t.w)
@@ -40,10 +41,10 @@ func (t *tables) table(title string, head []string, rows [][]string) {
 	}
 }
 
-// label names a run.
+// label returns the name of a run.
 func label(r *Result) string { return fmt.Sprintf("%s/%d", r.Program, r.Threads) }
 
-// design returns the result of a design; nil if it was not run.
+// design returns the result of a design, or nil if it was not run.
 func (r *Result) design(name string) *DesignResult {
 	for i := range r.Designs {
 		if r.Designs[i].Design == name {
@@ -53,7 +54,7 @@ func (r *Result) design(name string) *DesignResult {
 	return nil
 }
 
-// mean is the geometric mean.
+// mean computes a geometric mean.
 type mean struct {
 	logs float64
 	n    int
@@ -95,7 +96,7 @@ func (t *tables) slowdowns(runs []*Result) {
 	t.table("Slowdown: cycles per instruction, of those without race detection (figure 4.7)", head, append(rows, append(last, "")))
 }
 
-// scaling is figure 4.8.
+// scaling writes figure 4.8.
 func (t *tables) scaling(runs []*Result) {
 	var programs, threads []string
 	cells := map[[2]string]string{}
@@ -131,7 +132,7 @@ func addOnce(list []string, s string) []string {
 	return append(list, s)
 }
 
-// variants is figure 4.9.
+// variants writes figure 4.9.
 func (t *tables) variants(runs []*Result) {
 	head := []string{""}
 	var rows [][]string
@@ -168,7 +169,7 @@ func (t *tables) variants(runs []*Result) {
 	t.table("Cycles of variants, of those of parsnip (figure 4.9)", head, append(rows, last))
 }
 
-// details are the tables of parsnip alone.
+// details writes the tables of parsnip alone.
 func (t *tables) details(runs []*Result) {
 	var sources, costs, events, histories [][]string
 	for _, r := range runs {

@@ -1,11 +1,11 @@
-// What the device code of every mode needs: strong accesses, and who the thread is.
+// What the device code of every mode needs: strong accesses, and the numbers of the thread's block, warp and lane.
 #pragma once
 
 typedef unsigned long long u64;
 typedef unsigned int u32;
 typedef unsigned char u8;
 
-enum { pause = 20 }; // ns that a thread sleeps while it waits for another
+enum { pause = 20 }; // time in ns that a thread sleeps while it waits for another thread
 
 static __device__ u64 acquire(u64 *p)
 {

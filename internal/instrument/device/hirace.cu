@@ -1,66 +1,69 @@
-// Device code of HiRace, which detects races where they happen ("HiRace", sections III and IV): instrumented programs call it
-// before each access and around each barrier.
+// Device code of HiRace, which detects races when the accesses are made ("HiRace", sections III and IV). Instrumented
+// programs call it before each access and around each barrier.
 //
-// A location is a word of 4 bytes, or a byte of a word that an access has split, unless the host wants words to stay whole. Its shadow word holds the state of the machine and
-// the thread and clocks of the last access (figure 2; internal/detect/hirace/word.go has the same layout). An access replaces
-// it by compare-and-swap (algorithm 1). So that messages can name both places, a location has a history too, if the host has given
-// memory for that: whoever replaces a shadow word then takes it first, by state TAKEN, and gives it back with the new state.
+// A location is a word of 4 bytes, or a byte of a split word. An access to a part of a word splits the word, unless the
+// host forbids it. The shadow word of a location holds the state of the machine, and the thread and clocks of the last
+// access (figure 2; internal/detect/hirace/word.go has the same layout). An access replaces the shadow word by
+// compare-and-swap (algorithm 1). If the host provides memory, a location also has a history, so that messages can name
+// both places. A thread then first locks the shadow word by the state TAKEN, and unlocks it by writing the new state.
 //
-// Races are counted by pair of places in a table that the host reads when the kernel has ended.
+// Races are counted by pair of places in a table. The host reads the table when the kernel has ended.
 //
 // internal/instrument/hirace.go reads and writes this layout.
 
 #include "device.h"
 
-// A trace is an access: 1 plus its place, what it did, and which execution of an instruction of the warp it was. 0: none.
+// A trace is an access: 1 plus its place, its action, and the number of the instruction execution by its warp. 0 is
+// none.
 enum { placeBits = 30, actionShift = 30, sequenceShift = 32 };
 
-// What is known of a location besides its shadow word, for messages: the last access, one that it is not ordered with, and one that is
-// ordered before it but not before everyone.
+// The history of a location, for messages: the last access, an access that is not ordered with it, and an access that
+// is ordered before it but not before the accesses of all threads.
 struct History {
 	u64 last, other, before;
 	u32 otherThread, beforeThread;
 };
 
-// Memory with a shadow, in words; of shared memory, offsets in that of a block, and the shadow of the block that has part 0.
+// Memory with a shadow. For shared memory, from is an offset in the shared memory of a block, and the shadow is that of
+// the block that has part 0.
 struct Range {
 	u64 from, bytes;
-	u64 *word;        // by word of the range; null: there was no room
-	History *history; // the same; null: none are kept
+	u64 *word;        // by word of the range; null if there was no room
+	History *history; // likewise; null if none are kept
 };
 
-// Memory whose races are reported, to the byte. It has a shadow, and so has what lies in the same 32 bytes.
+// Memory whose races are reported, with byte precision. The memory in the same 32 bytes has a shadow too.
 struct Selected {
-	u64 from, bytes; // from: for shared memory, IN_SHARED is added
+	u64 from, bytes; // for shared memory, IN_SHARED is added to from
 };
 
-// Races of one pair of places, and the first of them in full.
+// The races of a pair of places. The fields describe the first race.
 struct Pair {
-	u64 key; // 0: free
+	u64 key; // 0 if the entry is free
 	u64 count, bytes;
 	u64 word; // the shadow word before the race
 	History history;
-	u64 trace, thread; // of the access at hand: the thread with its clocks, as in a shadow word
+	u64 trace, thread; // of the current access; the thread with its clocks, as in a shadow word
 	u64 address, at;   // of the access, and of the location
-	u64 what;          // size of the location, and 256 if it lies in shared memory
-	u64 whole;         // 1: all this is written
+	u64 what;          // size of the location, plus 256 if it is in shared memory
+	u64 whole;         // 1 when all fields have been written
 	u64 unused;
 };
 
-// A call as threads have made it: its place is the place that it was called from and the site.
+// A call, identified by the node of the calling function and the site of the call.
 struct Node {
-	u64 key; // 0: free
+	u64 key; // 0 if the entry is free
 };
 
-// Who has arrived at a barrier in this phase and the one before.
+// The threads that have arrived at a barrier in this phase and in the previous one.
 struct Barrier {
-	u64 latest[2]; // by parity: 1 plus the phase, and the greatest clocks of those who arrived
+	u64 latest[2]; // by parity: 1 plus the phase, and the maximum clocks of the threads that arrived
 	u32 phase, unused;
 };
 
 struct Block {
-	u32 exited; // threads
-	u32 shadow; // 1 plus which part of State.sharedWord is the block's; 0: none yet
+	u32 exited; // number of threads
+	u32 shadow; // 1 plus the block's part of State.sharedWord; 0 if it has none yet
 };
 
 struct State {
@@ -73,32 +76,32 @@ struct State {
 	History *sharedHistory;
 	u32 *owner; // by part: 1 plus the block
 	u64 bytes, taken;
-	u64 *byteWord; // 4 for each of so many split words
+	u64 *byteWord; // 4 for each split word
 	History *byteHistory;
-	u64 pairs, dropped; // a power of two; races whose pair had no room
+	u64 pairs, dropped; // number of pairs, a power of two; number of races without room for their pair
 	Pair *pair;
 	u64 nodes; // a power of two
 	Node *node;
 	u64 barriers; // of a block
 	Barrier *barrier;
 	Block *block;
-	u32 *clock;    // by thread: the warp's clock in the low half, the block's above
+	u32 *clock;    // by thread: the clock of the warp in the low half, that of the block in the high half
 	u32 *sequence; // by warp
-	u32 *caller;   // by thread: 1 plus the node of the call that it is in, 0: in the kernel; and whether it is checked
+	u32 *caller;   // by thread: 1 plus the node of the current call, or 0 in the kernel; with the flags below
 	const u8 *machine; // by state and label: the next state
-	u64 groups;          // blocks that are tracked
-	u64 untracked;       // accesses to memory without shadow
-	u64 selections;      // 0: races are reported on all memory
+	u64 groups;          // number of blocks that are tracked
+	u64 untracked;       // number of accesses to memory without a shadow
+	u64 selections;      // 0 if races are reported on all memory
 	Selected *selection; // by address
-	u64 coarse;          // words are not split
+	u64 coarse;          // 1 if words are not split
 	u32 lastTick;
 	u32 stopped; // a clock has overflowed
 };
 
 enum { stateBits = 31, raced = 24, initial = 0, split = 32, threadShift = 6, threadMask = (1 << 26) - 1, clockShift = 32 };
-enum { TAKEN = 31, UNCHECKED = 30 }; // no states: somebody is replacing the word; the kernel has switched checking off
+enum { TAKEN = 31, UNCHECKED = 30 }; // not states: a thread is replacing the word; the kernel has switched the location off
 
-// Of State.caller: the thread has switched the checking of its accesses off; the host wants none of them checked.
+// Flags in State.caller: the thread has switched the checking of its accesses off; the host does not want them checked.
 enum : u32 { off = 1u << 31, unwatched = 1u << 30, unchecked = off | unwatched };
 
 const u64 IN_SHARED = 1ull << 63;
@@ -106,12 +109,12 @@ enum { read, write, blockAtomic, deviceAtomic };
 enum { unsynced, warpSynced, blockSynced };
 enum { self, sameWarp, sameBlock, sameGrid };
 enum { READ = 1, WRITE = 2 }; // states
-enum { noteOther = 32, noteBefore = 64, noteMerged = 128 }; // in State.machine, above the state
+enum { noteOther = 32, noteBefore = 64, noteMerged = 128 }; // flags in State.machine, above the state
 
-// Of the word that describes an access to the device code; internal/instrument writes it.
+// Fields of the word that describes an access to the device code. internal/instrument writes it.
 enum { sizeShift = 32, accessShift = 40, spaceShift = 42, inGlobal = 0, inShared = 1, inGeneric = 2 };
 
-// The state of this launch; null where nothing is checked.
+// The state of this launch; null if nothing is checked.
 extern "C" __device__ State *__fencepost_state = nullptr;
 
 template <class T> static __device__ T load(const T *p) // relaxed
@@ -144,10 +147,10 @@ static __device__ void storeRelease(u64 *p, u64 v)
 	asm volatile("st.release.gpu.global.u64 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "l"(v) : "memory");
 }
 
-// Access is what a thread is about to do.
+// Access is the access that a thread is about to make.
 struct Access {
 	State *s;
-	u64 thread; // and clocks, as in a shadow word
+	u64 thread; // with its clocks, as in a shadow word
 	u64 trace;
 	u32 action, firstWarp, perBlock;
 	u64 address;
@@ -178,7 +181,7 @@ static __device__ u32 transition(const Access &t, u64 old)
 	return t.s->machine[(old & stateBits) << 6 | label];
 }
 
-// conflict says whether an earlier access and the one at hand can race at all.
+// conflict reports whether an earlier access and the current one can race.
 static __device__ bool conflict(const Access &t, u64 trace, u32 thread)
 {
 	u32 a = trace >> actionShift & 3;
@@ -189,7 +192,7 @@ static __device__ bool conflict(const Access &t, u64 trace, u32 thread)
 	return relation(t, thread) == sameGrid && (a == blockAtomic || t.action == blockAtomic);
 }
 
-// upTo gives how many of n ranges, which are by address, begin at an address or before it.
+// upTo returns how many of n ranges, sorted by address, begin at or before an address.
 template <class T> static __device__ u64 upTo(const T *range, u64 n, u64 address)
 {
 	u64 low = 0, high = n; // the last such range is in [low-1, high)
@@ -203,7 +206,7 @@ template <class T> static __device__ u64 upTo(const T *range, u64 n, u64 address
 	return low;
 }
 
-// selected says whether races on a location are reported.
+// selected reports whether races on a location are reported.
 static __device__ bool selected(State *s, u64 at, bool shared)
 {
 	if (s->selections == 0)
@@ -213,7 +216,7 @@ static __device__ bool selected(State *s, u64 at, bool shared)
 	return n > 0 && at - s->selection[n - 1].from < s->selection[n - 1].bytes;
 }
 
-// count counts a race under its pair of places: that of the access at hand, and the one that its message names.
+// count counts a race for its pair of places: the place of the current access, and the place that the message names.
 extern "C" __device__ __noinline__ void __fencepost_count(const Access &t, u64 old, const History *known, u64 at, u32 size)
 {
 	State *s = t.s;
@@ -257,7 +260,7 @@ extern "C" __device__ __noinline__ void __fencepost_count(const Access &t, u64 o
 	atomicAdd(&s->dropped, 1);
 }
 
-// remember keeps the last access before its trace is replaced, for messages.
+// remember updates the history before the trace of the last access is replaced.
 static __device__ void remember(const Access &t, u32 made, u64 old, History *h)
 {
 	u64 last = h->last;
@@ -277,7 +280,7 @@ static __device__ void remember(const Access &t, u32 made, u64 old, History *h)
 				h->beforeThread = thread;
 			}
 		} else if (a == write) {
-			return; // what was done conflicts with more
+			return; // the earlier access conflicts with more accesses
 		} else {
 			h->other = last;
 			h->otherThread = thread;
@@ -286,7 +289,7 @@ static __device__ void remember(const Access &t, u32 made, u64 old, History *h)
 	h->last = t.trace;
 }
 
-// take waits until nobody is replacing a shadow word, and has others wait. It gives what the word was.
+// take locks a shadow word, when no other thread is replacing it. It returns the word's value.
 static __device__ u64 take(u64 *word)
 {
 	for (;;) {
@@ -297,8 +300,9 @@ static __device__ u64 take(u64 *word)
 	}
 }
 
-// update makes the transition of an access in the shadow word of a location that is not split. It says whether it was not.
-// The names of functions that are not inlined are not static: the compiler would put a hash of the folder into them.
+// update makes the transition of an access in the shadow word of a location that is not split. It returns false if the
+// location is split. The names of functions that are not inlined are not static, because the compiler would add a hash
+// of the folder to them.
 extern "C" __device__ __noinline__ bool __fencepost_update(const Access &t, u64 *word, History *h, u64 at, u32 size)
 {
 	for (;;) {
@@ -326,7 +330,8 @@ extern "C" __device__ __noinline__ bool __fencepost_update(const Access &t, u64 
 	}
 }
 
-// bytes gives the number of the shadow words of the bytes of a word, which it splits if it is not split; -1: there is no room.
+// bytes returns the index of the shadow words of a word's bytes. It splits the word if necessary. It returns -1 if
+// there is no room.
 static __device__ long long bytes(State *s, u64 *word, History *h)
 {
 	u64 old = load(word);
@@ -347,12 +352,13 @@ static __device__ long long bytes(State *s, u64 *word, History *h)
 		}
 		storeRelease(word, old);
 	} else {
-		__threadfence(); // of who split it
+		__threadfence(); // pairs with the release of the thread that split the word
 	}
 	return (long long)(old >> threadShift);
 }
 
-// check has an access make its transitions at the locations that it touches. word and history are those of the location at from.
+// check makes the transitions of an access at all locations that it touches. word and history are those of the location
+// at from.
 static __device__ void check(const Access &t, u64 from, u32 size, u64 *word, History *history, u64 at)
 {
 	bool words = t.s->coarse || (size >= 4 && at % 4 == 0);
@@ -384,7 +390,7 @@ static __device__ void check(const Access &t, u64 from, u32 size, u64 *word, His
 	}
 }
 
-// part gives which part of the shadow of shared memory is this block's; -1: there is none.
+// part returns this block's part of the shadow of shared memory, or -1 if there is none.
 static __device__ long long part(State *s, u64 b)
 {
 	u32 mine = load(&s->block[b].shadow);
@@ -393,7 +399,7 @@ static __device__ long long part(State *s, u64 b)
 		u64 claim = b + 1;
 		u32 was;
 		asm volatile("atom.cas.acquire.gpu.global.b32 %0, [%1], 0, %2;" : "=r"(was) : "l"(__cvta_generic_to_global(&s->owner[p])), "r"((u32)claim) : "memory");
-		if (was == claim) { // by another thread of the block, which is about to say so
+		if (was == claim) { // another thread of the block has the claim, and will publish it
 			while ((mine = load(&s->block[b].shadow)) == 0)
 				__nanosleep(pause);
 			break;
@@ -411,7 +417,7 @@ static __device__ long long part(State *s, u64 b)
 
 static __device__ u32 thisThread() { return warp() << 5 | lane(); }
 
-// node gives the number of a site as it is reached by the calls that a thread is in: 1 plus a node; 0: there is no room.
+// node returns the number of a site under the current calls of a thread: 1 plus a node, or 0 if there is no room.
 static __device__ u32 nodeOf(State *s, u32 caller, u32 site)
 {
 	u64 key = (u64)caller << 32 | (site + 1), hash = key * 0x9E3779B97F4A7C15;
@@ -426,14 +432,14 @@ static __device__ u32 nodeOf(State *s, u32 caller, u32 site)
 	return 0;
 }
 
-// Where is where the shadow of memory is: that of the words from from on. word is null where there is no room for it.
+// Where is the place of a shadow, which begins with the word at from. word is null if there is no room for the shadow.
 struct Where {
 	u64 from;
 	u64 *word;
 	History *history;
 };
 
-// find gives the range that an access lies in; null: it is in none.
+// find returns the range that contains an access, or null if there is none.
 static __device__ const Range *find(const Range *range, u64 ranges, u64 address, u32 size)
 {
 	u64 n = upTo(range, ranges, address);
@@ -441,8 +447,8 @@ static __device__ const Range *find(const Range *range, u64 ranges, u64 address,
 	return n > 0 && address - r->from < r->bytes && size <= r->bytes - (address - r->from) ? r : nullptr;
 }
 
-// shadow finds the shadow of memory, of the shared memory of a block or of global memory. It says whether the memory is to have one: there is
-// none of what is not selected, nor of what is no memory, where the device tells of a fault.
+// shadow finds the shadow of shared memory of a block or of global memory. It returns false for memory that is to have
+// none: memory that is not selected, and invalid addresses, for which the device reports a fault.
 static __device__ bool shadow(State *s, bool shared, u64 b, u64 address, u32 size, Where *w)
 {
 	const Range *r = shared ? find(s->sharedRange, s->sharedRanges, address, size) : find(s->range, s->ranges, address, size);
@@ -496,7 +502,7 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 	t.firstWarp = (u32)b * t.perBlock;
 	t.address = address;
 	t.shared = inside;
-	// Lanes that touch the same words take turns, so that none waits for another of its warp.
+	// Lanes that touch the same words take turns, so that no lane waits for another lane of its warp.
 	u32 same = __match_any_sync(lanes, address / max(size, 4) << 1 | inside);
 	u32 turn = __popc(same & ((1u << lane()) - 1));
 	for (u32 i = 0;; i++) {
@@ -507,8 +513,8 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 	}
 }
 
-// copy is called before an asynchronous copy that reads n bytes of global memory, in pieces whose sizes are powers of two, the largest
-// first. what describes the write.
+// copy is called before an asynchronous copy that reads n bytes of global memory. It reads in pieces whose sizes are
+// powers of two, the largest first. what describes the write.
 extern "C" __device__ __noinline__ void __fencepost_copy(u64 to, u64 from, u64 n, u64 what)
 {
 	u32 size = what >> sizeShift & 255, site = (u32)what;
@@ -522,11 +528,11 @@ extern "C" __device__ __noinline__ void __fencepost_copy(u64 to, u64 from, u64 n
 	__fencepost_access(to, what);
 }
 
-// Of the word that describes a matrix; internal/instrument writes it.
-enum { lineShift = 16, elementShift = 48 }; // in bytes; below: how many pieces there are
+// Fields of the word that describes a matrix. internal/instrument writes it.
+enum { lineShift = 16, elementShift = 48 }; // in bytes; the low bits are the number of pieces
 
-// tile is called before lanes access a matrix together: its pieces, of lines that lie stride elements apart. what describes an access to
-// a piece.
+// tile is called before lanes access a matrix together. The matrix consists of pieces of lines that are stride elements
+// apart. what describes the access to a piece.
 extern "C" __device__ __noinline__ void __fencepost_tile(u64 address, u64 stride, u64 shape, u64 what)
 {
 	u64 piece = what >> sizeShift & 255, line = shape >> lineShift & 0xffffffff;
@@ -537,7 +543,7 @@ extern "C" __device__ __noinline__ void __fencepost_tile(u64 address, u64 stride
 	}
 }
 
-// stop ends all checking of the launch: a clock would overflow.
+// overflows ends all checking of the launch and returns true if a clock would overflow.
 static __device__ bool overflows(State *s, u32 clock)
 {
 	if (clock != s->lastTick)
@@ -546,7 +552,7 @@ static __device__ bool overflows(State *s, u32 clock)
 	return true;
 }
 
-static __device__ State *clocked() // null where clocks need not be kept
+static __device__ State *clocked() // null if clocks need not be kept
 {
 	State *s = __fencepost_state;
 	return s && block() < s->groups ? s : nullptr;
@@ -554,7 +560,7 @@ static __device__ State *clocked() // null where clocks need not be kept
 
 static __device__ Barrier *barrierOf(State *s, u32 id) { return s->barrier + block() * s->barriers + id; }
 
-// arrive is called before a barrier. It gives the phase.
+// arrive is called before a barrier. It returns the phase.
 extern "C" __device__ __noinline__ u32 __fencepost_arrive(u32 id)
 {
 	State *s = clocked();
@@ -566,7 +572,8 @@ extern "C" __device__ __noinline__ u32 __fencepost_arrive(u32 id)
 	return phase;
 }
 
-// passed is called after a barrier by the threads that waited: their clock becomes greater than that of each thread that arrived.
+// passed is called after a barrier by the threads that waited. Their clock becomes greater than that of each thread
+// that arrived.
 extern "C" __device__ __noinline__ void __fencepost_passed(u32 id, u32 phase)
 {
 	State *s = clocked();
@@ -581,7 +588,8 @@ extern "C" __device__ __noinline__ void __fencepost_passed(u32 id, u32 phase)
 	atomicCAS(&b->phase, phase, phase + 1);
 }
 
-// together is called after a warp barrier: the lanes that waited get a clock greater than that of each of them.
+// together is called after a warp barrier. The clock of the lanes that waited becomes greater than that of each of
+// them.
 extern "C" __device__ __noinline__ void __fencepost_together(u32 members)
 {
 	State *s = clocked();
@@ -596,13 +604,13 @@ extern "C" __device__ __noinline__ void __fencepost_together(u32 members)
 	__syncwarp(members);
 }
 
-// exit is called before the end of a thread. The last one of a block gives the shadow of its shared memory back.
+// exit is called before the end of a thread. The last thread of a block frees the shadow of its shared memory.
 extern "C" __device__ __noinline__ void __fencepost_exit()
 {
 	State *s = clocked();
 	if (!s)
 		return;
-	store(&s->clock[thisThread()], 0u); // it does not count at warp barriers
+	store(&s->clock[thisThread()], 0u); // the thread no longer counts at warp barriers
 	u64 b = block();
 	__threadfence();
 	u32 before = atomicAdd(&s->block[b].exited, 1);
@@ -619,7 +627,7 @@ extern "C" __device__ __noinline__ void __fencepost_exit()
 	asm volatile("st.release.gpu.global.u32 [%0], 0;" : : "l"(__cvta_generic_to_global(&s->owner[p - 1])) : "memory");
 }
 
-// enter is called before a call. It gives the argument for leave, which is called after it.
+// enter is called before a call. It returns the argument for leave, which is called after the call.
 extern "C" __device__ __noinline__ u32 __fencepost_enter(u32 site)
 {
 	State *s = clocked();
@@ -639,7 +647,7 @@ extern "C" __device__ __noinline__ void __fencepost_leave(u32 caller)
 	}
 }
 
-// What fencepost.h declares: instrumented programs have these in the place of its functions, which do nothing.
+// The functions of fencepost.h, which do nothing in the original program.
 
 extern "C" __device__ __noinline__ void __fencepost_check_thread(u32 on)
 {
@@ -649,7 +657,7 @@ extern "C" __device__ __noinline__ void __fencepost_check_thread(u32 on)
 	}
 }
 
-// forget has a location begin anew, checked or not.
+// forget resets a location, with checking on or off.
 static __device__ void forget(u64 *word, History *h, u32 on)
 {
 	take(word);
@@ -683,7 +691,7 @@ extern "C" __device__ __noinline__ void __fencepost_check_memory(u64 address, u6
 				forget(word, h, on);
 				continue;
 			}
-			long long b = bytes(s, word, h); // the others of its bytes stay as they are
+			long long b = bytes(s, word, h); // the other bytes of the word do not change
 			for (u64 k = at; b >= 0 && k < next; k++)
 				forget(s->byteWord + 4 * b + k % 4, h ? s->byteHistory + 4 * b + k % 4 : nullptr, on);
 			if (b < 0)

@@ -1,14 +1,17 @@
-// Device code of the log: what instrumented programs call to tell the host what they do (BARRACUDA, section 5.5.2).
+// Device code of the log. Instrumented programs call it to report their operations to the host (BARRACUDA, section
+// 5.5.2).
 //
-// A record is one slot of 64 bytes, followed by four slots of addresses where those are not affine in the lane, and by four of what is
-// stored where that is not. A block
-// writes to one queue. The first lane of those that execute an operation together reserves slots at the head of the queue,
-// waits until the host has read what was in them, and has them read by moving the commit index over them. Indices grow
-// forever; their remainders by the size of the queue are slots.
+// A record is one slot of 64 bytes. If the addresses are not affine in the lane, four slots of addresses follow. If the
+// stored values are not affine in the lane, four slots of values follow.
 //
-// Stamps number the records of a launch, all queues together. Operations that synchronise run under a lock together with their stamps, so
-// that for each location the order of stamps is the one in which they took effect. The lock is that of the block for operations on shared
-// memory, which no other block accesses, and else that of the device. Other operations have their stamps before.
+// A block writes to one queue. The first lane of those that execute an operation together reserves slots at the head of
+// the queue. It waits until the host has read the old contents of the slots, and publishes the record by moving the
+// commit index past it. Indices only grow; the slot of an index is its remainder by the size of the queue.
+//
+// Stamps number the records of a launch over all queues. Synchronising operations run under a lock together with their
+// stamps. So for each location, the order of stamps is the order in which the operations took effect. For shared
+// memory, which no other block accesses, it is a lock of the block. For other memory it is the lock of the device.
+// Other operations get their stamps before they run.
 //
 // internal/instrument/drain.go reads this layout.
 
@@ -20,32 +23,32 @@ struct Slot {
 
 struct Queue {
 	u64 head;   // the next slot to be reserved
-	u64 commit; // the next slot that the host must not read yet
-	u64 read;   // the next slot that the host will read; written by the host
+	u64 commit; // the first slot that the host must not read yet
+	u64 read;   // the next slot that the host will read; the host writes it
 	u64 unused[5];
 };
 
-// Lock has warps take turns, so that none waits for ever.
+// Lock gives warps turns in the order of arrival, so that no warp waits forever.
 struct Lock {
-	u32 ticket; // of the next one that comes
-	u32 turn;   // whose turn it is
+	u32 ticket; // the next ticket
+	u32 turn;   // the ticket whose turn it is
 };
 
 struct Log {
 	u64 queues;
-	u64 slots; // of each queue, a power of two
+	u64 slots; // of each queue; a power of two
 	u64 stamp; // of the next record
-	Lock device; // of operations that synchronise
+	Lock device; // for synchronising operations
 	Queue *queue;
 	Slot *slot;
 	u64 locks; // a power of two
-	Lock *lock; // the same of blocks
+	Lock *lock; // likewise, by block
 };
 
-// Of Slot.word[3].
+// Flags in Slot.word[3].
 enum { generic = 1, shared = 2, scattered = 4, stores = 8, scatteredData = 16 };
 
-// The log of this device; null where nobody reads one.
+// The log of this device; null if there is no reader.
 extern "C" __device__ Log *__fencepost_log = nullptr;
 
 static __device__ u64 reserve(Log *log, Queue *q, u32 n)
@@ -56,7 +59,8 @@ static __device__ u64 reserve(Log *log, Queue *q, u32 n)
 	return at;
 }
 
-// series says whether values are affine in the lane, for the lanes that call it together: the first one, and how far they are apart.
+// series reports whether the values of the lanes that call it together are affine in the lane. It returns the first
+// value and the stride.
 static __device__ bool series(u32 lanes, u64 value, u64 *first, u64 *stride)
 {
 	u32 l = lane(), leader = __ffs(lanes) - 1, rest = lanes & (lanes - 1);
@@ -71,8 +75,8 @@ static __device__ bool series(u32 lanes, u64 value, u64 *first, u64 *stride)
 	return __all_sync(lanes, value == *first + (u64)((long long)((int)l - (int)leader) * step));
 }
 
-// append writes one record for the lanes that call it together; data is what they store. The name is not static: the compiler would put a
-// hash of the folder into it.
+// append writes one record for the lanes that call it together. data are the values that they store. The name is not
+// static, because the compiler would add a hash of the folder to it.
 extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, u64 value, u64 data, u32 site, u32 flags, u32 failed)
 {
 	u32 l = lane(), leader = __ffs(lanes) - 1;
@@ -117,7 +121,8 @@ extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, 
 	__syncwarp(lanes);
 }
 
-// split appends a record for the lanes whose generic addresses lie in global memory, and one for those in shared memory.
+// split appends a record for the lanes whose generic addresses are in global memory, and one for those in shared
+// memory.
 static __device__ void split(Log *log, u32 lanes, u64 address, u64 data, u32 site, u32 flags, u32 failed)
 {
 	const void *p = (const void *)address;
@@ -131,7 +136,8 @@ static __device__ void split(Log *log, u32 lanes, u64 address, u64 data, u32 sit
 	__syncwarp(lanes);
 }
 
-// value is logged for an operation at site: an address in the space that the instruction names, or what it waits for.
+// operation logs a value for the operation at a site: an address in the space of the instruction, or the value that the
+// kind of record has.
 extern "C" __device__ __noinline__ void __fencepost_operation(u64 value, u32 site)
 {
 	u32 lanes = __activemask();
@@ -139,7 +145,7 @@ extern "C" __device__ __noinline__ void __fencepost_operation(u64 value, u32 sit
 		__fencepost_append(log, lanes, value, 0, site, 0, 0);
 }
 
-// The same for a generic address.
+// generic does the same for a generic address.
 extern "C" __device__ __noinline__ void __fencepost_generic(u64 address, u32 site)
 {
 	u32 lanes = __activemask();
@@ -147,7 +153,7 @@ extern "C" __device__ __noinline__ void __fencepost_generic(u64 address, u32 sit
 		split(log, lanes, address, 0, site, 0, 0);
 }
 
-// store is logged for a store of data, up to 8 bytes.
+// store logs a store of up to 8 bytes of data.
 extern "C" __device__ __noinline__ void __fencepost_store(u64 address, u64 data, u32 site)
 {
 	u32 lanes = __activemask();
@@ -155,7 +161,7 @@ extern "C" __device__ __noinline__ void __fencepost_store(u64 address, u64 data,
 		__fencepost_append(log, lanes, address, data, site, stores, 0);
 }
 
-// The same for a generic address.
+// store_generic does the same for a generic address.
 extern "C" __device__ __noinline__ void __fencepost_store_generic(u64 address, u64 data, u32 site)
 {
 	u32 lanes = __activemask();
@@ -174,7 +180,8 @@ static __device__ void leave(Lock *l) { release(&l->turn, acquire(&l->turn) + 1)
 
 static __device__ Lock *blockLock(Log *log) { return log->lock + (block() & (log->locks - 1)); }
 
-// begin is before an operation that synchronises, on addresses in shared memory or others. It gives the lanes that execute it together.
+// begin is called before a synchronising operation on addresses in shared memory or in other memory. It returns the
+// lanes that execute the operation together.
 static __device__ u32 begin(u32 lanes, bool in_shared)
 {
 	if (Log *log = __fencepost_log) {
@@ -190,7 +197,7 @@ static __device__ u32 begin(u32 lanes, bool in_shared)
 	return lanes;
 }
 
-// end is after it.
+// end is called after the operation.
 static __device__ void end(Log *log, u32 lanes, bool in_shared)
 {
 	u32 shareds = __ballot_sync(lanes, in_shared);
@@ -219,7 +226,7 @@ static __device__ void finish(u64 address, u32 site, u32 lanes, u32 failed, bool
 	end(log, lanes, in_shared);
 }
 
-// failed says that a compare-and-swap has not swapped.
+// failed is set if a compare-and-swap has not swapped.
 extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u32 lanes, u32 failed) { finish(address, site, lanes, failed, false); }
 
 extern "C" __device__ __noinline__ void __fencepost_end_shared(u64 address, u32 site, u32 lanes, u32 failed) { finish(address, site, lanes, failed, true); }

@@ -9,12 +9,13 @@ import (
 	"fencepost.dev/fencepost/internal/instrument"
 )
 
-// Checker is the input of programs that check themselves by HiRace, and the receiver of their findings.
+// Checker has the input of programs that check themselves by HiRace, and receives their findings.
 type Checker struct {
 	Machine  []byte // see instrument.CheckedLaunch
 	LastTick uint32
 	Bounds   instrument.Bounds
-	// Select returns the checked part of a launch, given the shared memory of its blocks; nil: everything is checked.
+	// Select returns the checked part of a launch, given the size of its blocks' shared memory. If it is nil,
+	// everything is checked.
 	Select func(l *engine.Launch, shared uint64) instrument.Selection
 	Found  func(l *engine.Launch, r *instrument.Result)
 }

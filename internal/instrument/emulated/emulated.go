@@ -1,6 +1,6 @@
-// Package emulated runs instrumented programs on an emulating engine, as a GPU would run them, or on an engine that is
-// a GPU (package gpu), and reads their records. The engine does not watch the programs: all events come from the log,
-// and all races from the programs' own checks.
+// Package emulated runs instrumented programs and reads their records. The engine is an emulator in the role of a GPU,
+// or a GPU (package gpu). It makes no events: all events come from the log, and all races from the programs' own
+// checks.
 package emulated
 
 import (
@@ -18,7 +18,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// DefaultShape is the log of an emulated device: 1 MiB. That of a GPU has 32 MiB.
+// DefaultShape is the log of an emulated device, of 1 MiB. The log of a GPU has 32 MiB.
 var (
 	DefaultShape = instrument.Shape{Queues: 4, Slots: 1 << 12}
 	gpuShape     = instrument.Shape{Queues: 128, Slots: 1 << 12}
@@ -29,44 +29,44 @@ type Engine struct {
 	engine.Engine
 	Shape   instrument.Shape // of the log
 	Checker Checker          // of instrument.HiRace
-	// Unchecked is called for launches of kernels that cannot be instrumented. They run unchanged.
+	// Unchecked is called for launches of kernels that cannot be instrumented. They run without instrumentation.
 	Unchecked func(l *engine.Launch, why error)
 	options   instrument.Options
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
-	logs     map[*devmem.Memory]uint64 // of a GPU: they stay in place
+	logs     map[*devmem.Memory]uint64 // by memory, on a GPU, where logs are kept
 }
 
-// largeCode is the least number of instructions of a device code function that is not inlined: programs call the device
-// code at every access.
+// largeCode is the minimum number of instructions of a device code function that is not inlined. Programs call the
+// device code at every access.
 const largeCode = 300
 
-// program is the record of an instrumented module.
+// program describes an instrumented module.
 type program struct {
 	original  *isa.Module
 	sites     []instrument.Site
-	unchecked map[string]*instrument.Error // kernels
-	marked    bool                         // the functions that must not be inlined are marked
+	unchecked map[string]*instrument.Error // by kernel
+	marked    bool                         // the functions that must not be inlined have been marked
 
 	mu       sync.Mutex
-	elements map[*isa.Func]opt.Elements // of kernels of original that were launched
+	elements map[*isa.Func]opt.Elements // by kernel of original, if it was launched
 }
 
-// elementsOf finds the elements of a kernel of original, once.
+// elementsOf returns the elements of a kernel of original. It computes them once.
 func (p *program) elementsOf(kernel *isa.Func) opt.Elements {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of, ok := p.elements[kernel]
 	if !ok {
-		// A kernel that opt cannot express has none: its accesses stay those of the instructions.
+		// A kernel that opt cannot represent has no elements: its accesses remain those of the instructions.
 		of, _ = opt.FindElements(kernel, p.original.SharedLayout(kernel))
 		p.elements[kernel] = of
 	}
 	return of
 }
 
-// New makes an instrumenting engine out of an engine.
+// New returns an engine that instruments programs and runs them on e.
 func New(e engine.Engine, o instrument.Options) *Engine {
 	o.Partly = true
 	x := &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}, logs: map[*devmem.Memory]uint64{}}
@@ -81,7 +81,7 @@ func (e *Engine) gpu() bool {
 	return ok && g.GPU()
 }
 
-// log allocates memory for a log, and returns the function that ends its use.
+// log allocates memory for a log. It returns the function that ends the use of the memory.
 func (e *Engine) log(m *devmem.Memory) (addr uint64, end func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -95,7 +95,7 @@ func (e *Engine) log(m *devmem.Memory) (addr uint64, end func(), err error) {
 	return addr, free, err
 }
 
-// alloc allocates memory for the device code. A GPU has all memory in the arena; an emulated device has this memory
+// alloc allocates memory for the device code. A GPU needs all memory in the arena. An emulated device has this memory
 // apart from that of the program.
 func (e *Engine) alloc(m *devmem.Memory, size uint64, name string) (addr uint64, free func(), err error) {
 	if e.gpu() {
@@ -110,7 +110,7 @@ func (e *Engine) alloc(m *devmem.Memory, size uint64, name string) (addr uint64,
 	return addr, free, nil
 }
 
-// Rewrite instruments a module: cuda.Config.Rewrite.
+// Rewrite instruments a module. It is for cuda.Config.Rewrite.
 func (e *Engine) Rewrite(m *isa.Module) ([]*ptx.Module, error) {
 	p, err := instrument.Instrument(m, e.options)
 	if err != nil {
@@ -137,8 +137,7 @@ func (e *Engine) program(l *engine.Launch) *program {
 	return p
 }
 
-// Run implements engine.Engine. A launch that is not watched does not log, and neither does a launch of a kernel that
-// is not instrumented.
+// Run implements engine.Engine. A launch that is not watched, or whose kernel is not instrumented, does not log.
 func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	p := e.program(l)
 	if p == nil {
@@ -173,7 +172,7 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 
 	reader := instrument.NewReader(e.Shape, log)
 	unwatched := *l
-	unwatched.Sink, unwatched.HostWrites = nil, true // threads wait for space in the log
+	unwatched.Sink, unwatched.HostWrites = nil, true // threads wait for room in the log
 	launch := launchOf(l, p)
 	if e.gpu() {
 		f := &faults{l: l, own: addr}
@@ -197,7 +196,7 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 	return stats, err
 }
 
-// point sets a variable of the program to addr, and returns the function that resets it.
+// point sets a variable of the program to addr. It returns the function that resets it.
 func point(p *loader.Program, symbol string, addr uint64) (end func()) {
 	at, size, ok := p.Symbol(symbol)
 	if !ok {
@@ -211,7 +210,7 @@ func point(p *loader.Program, symbol string, addr uint64) (end func()) {
 	return func() { clear(to) }
 }
 
-// sharedBytes is the end of the shared memory of a block.
+// sharedBytes returns the end of the shared memory of a block.
 func sharedBytes(l *engine.Launch, p *program) uint64 {
 	layout := p.original.SharedLayout(p.original.ByName[l.Func.Name])
 	if l.DynamicShared > 0 {
@@ -220,7 +219,7 @@ func sharedBytes(l *engine.Launch, p *program) uint64 {
 	return uint64(layout.Reserved + layout.Static)
 }
 
-// launchOf describes a launch for the maker of its events.
+// launchOf returns the description of a launch for instrument.Events.
 func launchOf(l *engine.Launch, p *program) *instrument.Launch {
 	kernel := p.original.ByName[l.Func.Name]
 	shared := sharedBytes(l, p)

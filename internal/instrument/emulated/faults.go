@@ -8,14 +8,14 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// GPU is implemented by an engine that is a GPU: its memory pages are pinned, and it may not report invalid accesses to
-// global memory, so that they are detected by means of the log.
+// GPU is implemented by an engine that is a GPU. Its memory pages are pinned. It may not report invalid accesses to
+// global memory, so they are found in the log.
 type GPU interface{ GPU() bool }
 
-// faults are the faults of a launch on a GPU, one for each kind and place.
+// faults are the faults of a launch on a GPU, at most one for each kind and place.
 type faults struct {
 	l      *engine.Launch
-	own    uint64         // the address of the log, which is not memory of the program
+	own    uint64         // the address of the log, which does not count as memory of the program
 	list   []engine.Fault // found in the log
 	device []engine.Fault // reported by the engine
 }
@@ -23,7 +23,7 @@ type faults struct {
 // there reports whether an access to global memory is valid.
 func (f *faults) there(in *isa.Inst, addr, size uint64) bool { return f.wrong(in, addr, size) == "" }
 
-// wrong returns the kind of fault of an access to global memory; "" if it is valid.
+// wrong returns the kind of fault of an access to global memory, or "" if the access is valid.
 func (f *faults) wrong(in *isa.Inst, addr, size uint64) engine.FaultKind {
 	a, ok := f.l.Program.Memory.Find(addr)
 	switch {
@@ -39,7 +39,7 @@ func (f *faults) wrong(in *isa.Inst, addr, size uint64) engine.FaultKind {
 	return ""
 }
 
-// outside adds an invalid access found in the log.
+// outside adds an invalid access that the log has.
 func (f *faults) outside(e *event.Event, in *isa.Inst, lane int, addr uint64) {
 	size := uint64(e.Size)
 	kind := f.wrong(in, addr, size)
@@ -64,7 +64,8 @@ func (f *faults) outside(e *event.Event, in *isa.Inst, lane int, addr uint64) {
 
 func (f *faults) add(x engine.Fault) { f.device = append(f.device, x) }
 
-// tell reports the faults. It leaves out that an access ended the kernel if the log has such an access.
+// tell reports the faults. If the log has an invalid access, it omits the device's report that an access ended the
+// kernel.
 func (f *faults) tell() {
 	if f.l.OnFault == nil {
 		return

@@ -1,4 +1,4 @@
-// Command gen compiles the device code of each mode, with nvcc.
+// Command gen compiles the device code of each mode with nvcc.
 package main
 
 import (
@@ -23,7 +23,7 @@ func compile() error {
 		return err
 	}
 	for _, mode := range []string{"log", "hirace"} {
-		// Names of internal functions hold a hash of the seed.
+		// The names of internal functions contain a hash of the seed.
 		cmd := exec.Command(nvcc.Path, "-frandom-seed="+mode, "-ptx", "-rdc=true", "-arch=compute_75", mode+".cu", "-o", mode+".ptx")
 		cmd.Dir = "device"
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

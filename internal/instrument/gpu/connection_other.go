@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// connection says that no GPU is driven on this system.
+// connection returns an error, because this system cannot use a GPU.
 func connection() (ours, theirs *os.File, err error) {
 	return nil, nil, errors.New("a GPU is driven on Linux only")
 }

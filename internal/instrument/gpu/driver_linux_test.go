@@ -31,22 +31,22 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// driver is the other side of testdata/driver.c: an NVIDIA driver whose GPU is an engine. Kernels execute between one query and the next,
-// so that the host reads their log while they stand still.
+// driver is the other side of testdata/driver.c: an NVIDIA driver whose GPU is an engine. Kernels execute between two
+// queries, and pause while the host reads their log.
 type driver struct {
 	t      *testing.T
 	engine func() engine.Engine
 	worker string
 
 	mu         sync.Mutex
-	memory     *devmem.Memory    // of the run: see spy
-	registered map[uint64]uint64 // pages, with the range that they were registered in
+	memory     *devmem.Memory    // of the run; see spy
+	registered map[uint64]uint64 // pages, with the range in which they were registered
 	modules    []*loader.Program
 	functions  []function
 	running    *execution
 	launches   int
 	queries    int
-	dies       atomic.Bool // with the next query
+	dies       atomic.Bool // at the next query
 }
 
 type function struct {
@@ -54,7 +54,7 @@ type function struct {
 	f       *isa.Func
 }
 
-// execution is a launch that has not ended for the host.
+// execution is a launch that has not ended from the host's view.
 type execution struct {
 	resume, paused chan struct{}
 	result         uint32
@@ -62,7 +62,7 @@ type execution struct {
 	over           bool
 }
 
-// built is a folder with what is built for all tests, and the folder in it of the stand-in libraries.
+// built is the folder of what is built once for all tests, and its folder of stand-in libraries.
 type built struct {
 	dir, libs string
 	err       error
@@ -99,7 +99,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newDriver returns a driver, for workers that are started until the test ends. The test must not be parallel.
+// newDriver returns a driver for workers that are started until the test ends. The test must not be parallel.
 func newDriver(t *testing.T) *driver {
 	t.Helper()
 	b := build()
@@ -131,7 +131,7 @@ func newDriver(t *testing.T) *driver {
 	return d
 }
 
-// begin begins with a new worker.
+// begin prepares the driver for a new worker.
 func (d *driver) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -268,14 +268,14 @@ func (d *driver) load(data []byte) (*loader.Program, error) {
 		}
 	}
 	for _, v := range m.Vars {
-		if v.Space != event.Shared && !strings.HasPrefix(v.Name, "_ZTV") { // tables of virtual functions stay with the driver
+		if v.Space != event.Shared && !strings.HasPrefix(v.Name, "_ZTV") { // tables of virtual functions remain variables of the driver
 			return nil, fmt.Errorf("variable %s is not placed", v.Name)
 		}
 	}
 	return loader.Load(m, d.memory)
 }
 
-// launch begins a launch. Its kernel executes when it is asked for.
+// launch begins a launch. The kernel executes when the host queries it.
 func (d *driver) launch(data []byte) {
 	le := binary.LittleEndian
 	f := d.functions[le.Uint64(data)-1]
@@ -314,8 +314,8 @@ func (d *driver) launch(data []byte) {
 	}()
 }
 
-// unregistered are the live allocations of which a page is not registered with the driver; needless is how many pages are that lie
-// 2 MiB and more from all of these.
+// unregistered returns the live allocations that have a page not registered with the driver. needless is the number of
+// registered pages that are at least 2 MiB away from all live allocations.
 func (d *driver) unregistered() (names []string, needless int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -336,13 +336,13 @@ func (d *driver) unregistered() (names []string, needless int) {
 	return names, needless
 }
 
-// spy is the engine under test. It tells the driver of which memory launches are.
+// spy is the engine under test. It tells the driver which memory launches use.
 type spy struct {
 	*gpu.Engine
 	d *driver
 }
 
-// New makes one.
+// New returns a spy.
 func (d *driver) New() engine.Engine { return &spy{gpu.New(d.worker), d} }
 
 // Run implements engine.Engine.

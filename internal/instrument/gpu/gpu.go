@@ -1,10 +1,9 @@
 // Package gpu is an engine that executes launches on an NVIDIA GPU. It makes no events: it is for programs that record
-// their own behaviour (package emulated). A separate process (internal/cuda/standin/src/gpu.c) makes the driver's
-// calls.
+// their own behaviour (package emulated). A separate process (internal/cuda/standin/src/gpu.c) calls the driver.
 //
-// Device memory stays in the file that all processes of a run map at the same addresses. The GPU reads and writes it
-// there, across its bus: the memory is registered with the driver (cuMemHostRegister), which has it at the same
-// addresses. So host code, pointers in memory and the log are the same as on the emulator, and a launch copies nothing.
+// Device memory stays in the file that all processes of a run map at the same addresses. The memory is registered with
+// the driver (cuMemHostRegister), so the GPU accesses it there, at the same addresses, through its bus. So host code,
+// pointers in memory and the log are the same as on the emulator, and a launch copies nothing.
 package gpu
 
 import (
@@ -25,25 +24,25 @@ import (
 
 // Engine executes launches on the first GPU, one at a time.
 type Engine struct {
-	file string // the worker's executable: calls.GPUWorker in the folder of the stand-in libraries
+	file string // the executable of the worker: calls.GPUWorker in the folder of the stand-in libraries
 
 	mu         sync.Mutex
 	worker     *worker
 	loaded     map[*loader.Program]module
-	registered map[uint64]bool // registered pieces of memory, by number
+	registered map[uint64]bool // by number: pieces of memory that are registered
 }
 
 // module is a program that the worker has loaded.
 type module struct {
 	number      uint64
-	environment []byte // the cell with the address of the workspace of a cooperative launch (see placed); nil: nothing needs it
+	environment []byte // variable for the address of the workspace of a cooperative launch (see placed); nil if it is not needed
 }
 
-// New makes an engine with the given executable of the worker.
+// New returns an engine with the given executable of the worker.
 func New(file string) *Engine { return &Engine{file: file} }
 
-// Name returns the name of the GPU and its architecture: "NVIDIA H100 (sm_90)". It returns an error if no GPU can
-// execute launches on a memory.
+// Name returns the name of the GPU and its architecture, for example "NVIDIA H100 (sm_90)". It returns an error if no
+// GPU can execute launches with the memory.
 func Name(file string, m *devmem.Memory) (string, error) {
 	w, err := start(file, m)
 	if err != nil {
@@ -53,7 +52,7 @@ func Name(file string, m *devmem.Memory) (string, error) {
 	return w.name, nil
 }
 
-// GPU implements emulated.GPU: the device reports few invalid accesses, and not their places. Invalid accesses near an
+// GPU implements emulated.GPU. The device reports few invalid accesses, without their places. Invalid accesses near an
 // allocation take place.
 func (e *Engine) GPU() bool { return true }
 
@@ -70,13 +69,13 @@ func (e *Engine) Close() error {
 // pieceBytes is the unit in which memory is registered.
 const pieceBytes = 2 << 20
 
-// Pauses between two polls of a launch, in which the log is read.
+// Pauses between two polls of a launch. The log is read in each pause.
 const (
 	firstPause = 20 * time.Microsecond
 	lastPause  = time.Millisecond
 )
 
-// Run implements engine.Engine. Cancelled launches end with the worker: the next one begins with another.
+// Run implements engine.Engine. Cancelling a launch ends the worker. The next launch starts another worker.
 func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,7 +86,7 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 		if workspace, err = l.Program.Memory.Alloc(engine.WorkspaceBytes, engine.WorkspaceBytes, devmem.DeviceAlloc, engine.WorkspaceName); err != nil {
 			return engine.Stats{}, err
 		}
-		defer func() { _, _ = l.Program.Memory.Free(workspace) }() // nobody else knows the address
+		defer func() { _, _ = l.Program.Memory.Free(workspace) }() // only this launch has the address
 	}
 	if err := e.begin(l, workspace); err != nil {
 		return engine.Stats{}, fmt.Errorf("the GPU: %w", err)
@@ -102,7 +101,7 @@ func (e *Engine) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error
 	if err == nil {
 		return stats, nil
 	}
-	e.worker.kill() // the device is lost to the worker's process
+	e.worker.kill() // the worker's process cannot use the device any more
 	if ctx.Err() != nil {
 		return stats, ctx.Err()
 	}
@@ -137,7 +136,7 @@ func faultOf(result uint32) (engine.FaultKind, error) {
 	return "", nil
 }
 
-// begin begins a launch, on a worker that has its memory and its program.
+// begin begins a launch on a worker that has the launch's memory and program.
 func (e *Engine) begin(l *engine.Launch, workspace uint64) error {
 	m := l.Program.Memory
 	if e.worker == nil || e.worker.dead {
@@ -166,7 +165,7 @@ func (e *Engine) begin(l *engine.Launch, workspace uint64) error {
 	return err
 }
 
-// register registers the memory of all allocations, and no other memory except the rest of their pieces.
+// register registers the memory of all allocations. It registers whole pieces and no other memory.
 func (e *Engine) register(m *devmem.Memory) error {
 	_, size := m.File()
 	used := map[uint64]bool{}
@@ -225,7 +224,7 @@ func (e *Engine) load(p *loader.Program) (m module, err error) {
 	return m, err
 }
 
-// launchRequest is struct launch of the worker, and the data that follows it.
+// launchRequest returns the worker's struct launch and the data that follows it.
 func launchRequest(l *engine.Launch, module uint64) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint64(nil, module)
@@ -247,7 +246,7 @@ func launchRequest(l *engine.Launch, module uint64) []byte {
 	return append(append(b, l.Func.Name...), 0)
 }
 
-// wait waits for the end of the launch, and reports progress meanwhile.
+// wait waits until the launch ends, and reports progress meanwhile.
 func (e *Engine) wait(ctx context.Context, l *engine.Launch) error {
 	for pause := firstPause; ; pause = min(pause*5/4, lastPause) {
 		_, err := e.worker.ask(opQuery, nil)

@@ -23,13 +23,14 @@ import (
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
-// unlike are programs of which a GPU tells something else: the emulator alone knows of mbarriers and of barriers that threads do not reach, and
-// where warps race for one location, how many accesses lose depends on the order of their turns, which placed code changes.
+// unlike are programs with other findings on a GPU. Only the emulator knows mbarriers and barriers that threads do not
+// reach. If warps race for a location, the number of accesses that lose depends on the order of turns, which placed
+// code changes.
 var unlike = []string{"async/mbarrier_init", "async/mbarrier_inval", "bugs/shared_warps_barrier_exit",
 	"bugs/global_blocks_needle_bin", "bugs/global_blocks_needle_lock", "race/bitonic", "race/histogram_shared", "race/lock_atomic_scope"}
 
-// TestCorpus has programs of the corpus run on a GPU, that of a driver for tests, and wants of them what the emulated device finds: findings,
-// and results in memory.
+// TestCorpus runs programs of the corpus on the GPU of a driver for tests. The findings and the results in memory must
+// be those of the emulated device.
 func TestCorpus(t *testing.T) {
 	d := newDriver(t)
 	all, err := corpus.All()
@@ -41,8 +42,8 @@ func TestCorpus(t *testing.T) {
 		judged := 0
 		for i, p := range all {
 			if folder, _, _ := strings.Cut(p.Path(), "/"); i%every != int(mode)*every/2 ||
-				folder == "scopedapps" || // threads act on what others did, in an order that placed code changes
-				folder == "fault" || // of which a GPU tells less: see TestFaults
+				folder == "scopedapps" || // threads depend on an order that placed code changes
+				folder == "fault" || // a GPU reports less: see TestFaults
 				slices.Contains(unlike, p.Path()) {
 				continue
 			}
@@ -69,7 +70,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// check checks kernel k(.param .u64 p) of a module with a body; p points to words words, %rd1 holds it and %r1 the number of the thread.
+// check checks kernel k(.param .u64 p) of a module, given its body. p points to words words, %rd1 is p, and %r1 is the
+// number of the thread.
 func check(t *testing.T, d *driver, o session.Options, module, body string, block, words int) *report.Report {
 	t.Helper()
 	text := ".version 7.0\n.target sm_80\n.address_size 64\n" + module + ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" +
@@ -89,7 +91,8 @@ func check(t *testing.T, d *driver, o session.Options, module, body string, bloc
 	return r
 }
 
-// TestFaults wants of wrong accesses what the log tells, whether the GPU ends the kernel or not, and of other faults what the driver does.
+// TestFaults checks that invalid accesses are reported from the log, whether or not the GPU ends the kernel, and that
+// the driver's report is used for other faults.
 func TestFaults(t *testing.T) {
 	d := newDriver(t)
 	const index = "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2;\n"
@@ -106,7 +109,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLost has the process that drives the GPU end within a launch. The next one has another.
+// TestLost ends the process that drives the GPU during a launch. The next launch must start another process.
 func TestLost(t *testing.T) {
 	d := newDriver(t)
 	for _, dies := range []bool{true, false} {
@@ -118,7 +121,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestPrinted wants what a kernel prints, after it has ended.
+// TestPrinted checks the output of a kernel, which is read after the kernel has ended.
 func TestPrinted(t *testing.T) {
 	d := newDriver(t)
 	var out bytes.Buffer
@@ -130,7 +133,7 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// TestTimeout wants a launch that does not end to be ended, with what it did until then.
+// TestTimeout checks that a launch that does not end is ended, and that its events until then are judged.
 func TestTimeout(t *testing.T) {
 	d := newDriver(t)
 	d.engine = func() engine.Engine { return endless{} }
@@ -150,7 +153,7 @@ func (endless) Run(_ context.Context, l *engine.Launch) (engine.Stats, error) {
 	}
 }
 
-// TestNoDriver wants a machine without a GPU to be told of, once for each launch.
+// TestNoDriver checks that a missing GPU is reported, once for each launch.
 func TestNoDriver(t *testing.T) {
 	d := newDriver(t)
 	t.Setenv("LD_LIBRARY_PATH", "")
@@ -168,7 +171,7 @@ func TestNoDriver(t *testing.T) {
 	}
 }
 
-// summary is what a run has found, and whether its results are right.
+// summary returns what a run has found, and whether its results are correct.
 func summary(r session.CorpusResult) (out []string) {
 	if r.Err != nil {
 		return []string{r.Err.Error()}
@@ -182,7 +185,8 @@ func summary(r session.CorpusResult) (out []string) {
 	return append(out, fmt.Sprint("wrong result: ", r.WrongResult()))
 }
 
-// program uses what only the host side of a whole program has: variables by their symbols, large memory that is cleared, freed and used again.
+// program uses features that only the host side of a whole program has: variables by their symbols, and large memory
+// that is cleared, freed and reused.
 const program = `#include <cstdio>
 __constant__ int factor[2];
 __device__ int total, table[4] = {1, 2, 3, 4};
@@ -212,7 +216,7 @@ int main() {
 }
 `
 
-// TestProgram has a whole program run on a GPU as it runs emulated.
+// TestProgram checks that a whole program runs on a GPU as it runs on the emulator.
 func TestProgram(t *testing.T) {
 	d := newDriver(t)
 	nvcc, err := (&toolchain.Finder{}).FindNVCC(t.Context())

@@ -13,12 +13,12 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// placed returns the PTX of a loaded program, one text for each of its modules, in which the variables in global and
-// constant memory are where the program has them: each name is replaced by an address. Constant memory is then global
-// memory. Tables of virtual functions, to which nothing else refers, stay variables of the module, because only the
-// driver knows the addresses of functions. The workspace of a cooperative launch is the one whose address is at
-// environment, not the driver's, which the host does not know. Line information is left out because the GPU does not
-// need it. The error names what cannot be placed.
+// placed returns the PTX of each module of a loaded program, with addresses instead of the names of variables in global
+// and constant memory, so that the variables are where the program has them. Constant memory is then global memory.
+// Tables of virtual functions remain variables of the module, because only the driver knows the addresses of functions.
+// The workspace of a cooperative launch is the one whose address is at environment. The driver's workspace is not used,
+// because the host does not know it. Line information is omitted, because the GPU does not need it. The error names
+// what cannot be placed.
 func placed(p *loader.Program, environment uint64) ([]string, error) {
 	for _, v := range p.Module.Vars {
 		if virtual := strings.HasPrefix(v.Name, virtualTable); slices.ContainsFunc(v.Relocs, func(r isa.Reloc) bool { return (r.Func == nil) == virtual }) {
@@ -44,9 +44,9 @@ func placed(p *loader.Program, environment uint64) ([]string, error) {
 // placer rewrites a module.
 type placer struct {
 	program     *loader.Program
-	environment uint64 // address of the contents of %envreg1 and 2, the halves of an address, the upper one first
+	environment uint64 // address of the contents of %envreg1 and %envreg2, which are the halves of an address, the upper one first
 	tree        *ptx.Module
-	names       map[string]uint64 // addresses of the variables in scope; 0: the name is something else
+	names       map[string]uint64 // addresses of the variables in scope; 0 if the name is not that of a variable
 	err         error
 }
 
@@ -94,7 +94,7 @@ func (x *placer) declare(d *ptx.Var) {
 	}
 }
 
-// address returns the address of a variable: of the declaration, or of the definition that it stands for.
+// address returns the address of a variable: of the declaration, or of the definition that the declaration refers to.
 func (x *placer) address(d *ptx.Var, name string) uint64 {
 	other := uint64(0)
 	for _, v := range x.program.Module.Vars {
@@ -161,7 +161,7 @@ func (x *placer) block(b *ptx.Block) *ptx.Block {
 	return &out
 }
 
-// inst returns an instruction whose operands name no variable: registers hold the addresses.
+// inst returns an instruction whose operands have no names of variables. Registers hold the addresses.
 func (x *placer) inst(in *ptx.Inst) ptx.Stmt {
 	out := *in
 	if i := slices.IndexFunc(in.Operands, func(o ptx.Operand) bool { return o.Name == "%envreg1" || o.Name == "%envreg2" }); i >= 0 {
@@ -196,7 +196,7 @@ func (x *placer) inst(in *ptx.Inst) ptx.Stmt {
 	return block
 }
 
-// workspace loads from an address instead of reading a register of the environment.
+// workspace returns a load from an address instead of a read of a register of the environment.
 func (x *placer) workspace(in *ptx.Inst, at uint64) ptx.Stmt {
 	if in.Op != "mov" && x.err == nil {
 		x.err = fmt.Errorf("%s:%d: %s of %s: --device gpu cannot place it; choose --device emulated", x.tree.Name, in.Pos.Line, in.Op, in.Operands[1])
@@ -209,7 +209,7 @@ func (x *placer) workspace(in *ptx.Inst, at uint64) ptx.Stmt {
 			in.Operands[0], {Kind: ptx.OperandAddr, Args: []ptx.Operand{address}}}}}}
 }
 
-// isConstant replaces isspacep.const: it tests whether an address is one of a variable in constant memory.
+// isConstant replaces isspacep.const by a test whether an address is in a variable in constant memory.
 func (x *placer) isConstant(in *ptx.Inst) ptx.Stmt {
 	to := in.Operands[0]
 	number := func(n uint64) ptx.Operand { return ptx.Operand{Kind: ptx.OperandImm, Name: fmt.Sprint(n)} }
@@ -220,7 +220,7 @@ func (x *placer) isConstant(in *ptx.Inst) ptx.Stmt {
 		block.Stmts = append(block.Stmts, &ptx.Inst{Pos: in.Pos, Pred: in.Pred, PredNot: in.PredNot, Op: op, Mods: mods, Operands: operands})
 	}
 	add("mov", ".b64", offset, in.Operands[1])
-	add("setp", ".lt.u64", to, offset, number(0)) // of none
+	add("setp", ".lt.u64", to, offset, number(0)) // in none
 	for _, v := range x.program.Module.Vars {
 		if v.Space == event.Const && v.Size > 0 {
 			at := x.program.Address(v)
@@ -232,10 +232,11 @@ func (x *placer) isConstant(in *ptx.Inst) ptx.Stmt {
 	return block
 }
 
-// register names the register for the i-th address of an instruction, in a block of its own.
+// register returns the name of the register for the i-th address of an instruction. The instruction has a block of its
+// own.
 func register(i int) string { return fmt.Sprintf("%%fencepost_at%d", i) }
 
-// operands returns operands in which registers replace variables, and appends the addresses for these registers.
+// operands returns the operands with registers instead of variables. It appends the addresses for these registers.
 func (x *placer) operands(list []ptx.Operand, addresses *[]uint64) []ptx.Operand {
 	out := slices.Clone(list)
 	for i := range out {

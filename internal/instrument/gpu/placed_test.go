@@ -20,7 +20,7 @@ import (
 
 const head = ".version 7.0\n.target sm_80\n.address_size 64\n"
 
-// placeAll loads modules as one program, and gives their texts.
+// placeAll loads modules as one program, and returns their placed texts.
 func placeAll(t *testing.T, texts ...string) ([]string, *loader.Program, error) {
 	t.Helper()
 	var trees []*ptx.Module
@@ -48,7 +48,7 @@ func placeAll(t *testing.T, texts ...string) ([]string, *loader.Program, error) 
 	return out, p, err
 }
 
-// TestPlaced wants an address in the place of each name of a variable, and nothing else changed.
+// TestPlaced checks that each name of a variable is replaced by an address, and that nothing else changes.
 func TestPlaced(t *testing.T) {
 	const kernel = ".visible .entry k()\n{\n.reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .pred %p<3>;\n%BODY\nret;\n}\n"
 	for _, c := range []struct{ vars, body, want string }{
@@ -95,7 +95,8 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// TestPlacedModules wants one address of a variable that several modules name, and others of variables that each has for itself.
+// TestPlacedModules checks that a variable that several modules share has one address, and that variables of single
+// modules have different addresses.
 func TestPlacedModules(t *testing.T) {
 	const kernel = ".visible .entry %s() { .reg .b64 %%rd<3>; mov.u64 %%rd1, x; mov.u64 %%rd2, own; ret; }\n"
 	texts, _, err := placeAll(t, head+".visible .global .b32 x;\n.global .b32 own;\n"+fmt.Sprintf(kernel, "k"),
@@ -119,7 +120,7 @@ func TestPlacedModules(t *testing.T) {
 	}
 }
 
-// TestUnplaced wants tables of functions to be refused, and those of virtual functions to stay.
+// TestUnplaced checks that tables of functions are refused, and that tables of virtual functions remain.
 func TestUnplaced(t *testing.T) {
 	const table = ".func f() { ret; }\n.global .u64 %s[1] = {f};\n.visible .entry k() { .reg .b64 %%rd<3>; mov.u64 %%rd1, %[1]s; ret; }\n"
 	if _, _, err := placeAll(t, head+fmt.Sprintf(table, "table")); err == nil || !strings.Contains(err.Error(), "table holds the address of a function") {
@@ -131,7 +132,7 @@ func TestUnplaced(t *testing.T) {
 	}
 }
 
-// TestAssembles has NVIDIA's assembler take what is loaded on a GPU: instrumented programs of the corpus.
+// TestAssembles checks with NVIDIA's assembler the code that is loaded on a GPU: instrumented programs of the corpus.
 func TestAssembles(t *testing.T) {
 	nvcc, err := (&toolchain.Finder{}).FindNVCC(t.Context())
 	if err != nil {
@@ -170,7 +171,7 @@ func TestAssembles(t *testing.T) {
 		}
 	}
 	t.Logf("%d assembled, %d cannot be placed", n, refused)
-	if n == 0 || refused > max(1, n/10) { // one of few says nothing
+	if n == 0 || refused > max(1, n/10) { // one of a few says nothing
 		t.Errorf("%d assembled, %d cannot be placed", n, refused)
 	}
 }

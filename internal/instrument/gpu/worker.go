@@ -23,7 +23,7 @@ const (
 	opPrinted
 )
 
-// The distinguished results of the driver. From ownError on they are the worker's own.
+// Results of the driver that need special handling. Those from ownError on are the worker's own.
 const (
 	notReady      = 600
 	illegal       = 700
@@ -35,7 +35,7 @@ const (
 	ownError      = 1000000
 )
 
-// driverError is a call of the driver that has failed.
+// driverError is a failed call of the driver.
 type driverError struct {
 	result uint32
 	text   string
@@ -56,7 +56,7 @@ type worker struct {
 	dead bool
 }
 
-// start starts a worker, given its executable, for device memory.
+// start starts a worker for device memory, given the worker's executable.
 func start(file string, m *devmem.Memory) (*worker, error) {
 	memory, size := m.File()
 	if memory == nil {
@@ -68,7 +68,7 @@ func start(file string, m *devmem.Memory) (*worker, error) {
 	}
 	w := &worker{cmd: exec.Command(file), conn: ours}
 	w.cmd.ExtraFiles = []*os.File{theirs, memory}
-	w.cmd.Stderr = os.Stderr // of failed assertions
+	w.cmd.Stderr = os.Stderr // for failed assertions
 	err = w.cmd.Start()
 	theirs.Close()
 	if err != nil {
@@ -82,7 +82,7 @@ func start(file string, m *devmem.Memory) (*worker, error) {
 	return w, nil
 }
 
-// kill ends the worker, with its work on the GPU, if it has not ended.
+// kill ends the worker and its work on the GPU, if it has not ended.
 func (w *worker) kill() {
 	if w.dead {
 		return
@@ -101,8 +101,8 @@ func words(list ...uint64) []byte {
 	return b
 }
 
-// ask makes a request and returns the contents of the answer. The error is a *driverError, or says that the worker is
-// dead.
+// ask makes a request and returns the contents of the answer. The error is a *driverError, or tells that the worker has
+// died.
 func (w *worker) ask(op uint32, data []byte) (string, error) {
 	head := binary.LittleEndian.AppendUint32(nil, op)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(data)))

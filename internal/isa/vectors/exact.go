@@ -20,7 +20,7 @@ var (
 	tf32 = form{10, 8, 0x3ffff}
 )
 
-// formOf is the format of a type or of its elements.
+// formOf returns the format of a type or of its elements.
 func formOf(t isa.Type) form {
 	switch t {
 	case isa.F16, isa.F16x2:
@@ -45,13 +45,13 @@ func (f form) subnormal(x uint64) bool {
 	return m > 0 && m < 1<<f.mant
 }
 
-// num is a value: NaN, an infinity, or a rational; neg is the sign, of zero too.
+// num is a value: a NaN, an infinity, or a rational number. neg is its sign, also that of zero.
 type num struct {
 	nan, inf, neg bool
 	r             *big.Rat // magnitude
 }
 
-// decode reads raw bits.
+// decode returns the value of raw bits.
 func (f form) decode(x uint64) num {
 	n := num{neg: x&f.sign() != 0, r: new(big.Rat)}
 	m := x &^ f.sign()
@@ -72,7 +72,7 @@ func (f form) decode(x uint64) num {
 	return n
 }
 
-// pow2 is 2^e.
+// pow2 returns 2^e.
 func pow2(e int) *big.Rat {
 	if e >= 0 {
 		return new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(e)))
@@ -80,7 +80,7 @@ func pow2(e int) *big.Rat {
 	return new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), uint(-e)))
 }
 
-// floorLog2 is the exponent of the leading bit of a positive rational.
+// floorLog2 returns the exponent of the leading bit of a positive rational.
 func floorLog2(r *big.Rat) int {
 	e := r.Num().BitLen() - r.Denom().BitLen()
 	if r.Cmp(pow2(e)) < 0 {
@@ -105,7 +105,7 @@ func (f form) encode(neg bool, r *big.Rat, mode string) uint64 {
 	if up(mode, neg, q.Bit(0) == 1, rest) {
 		q.Add(q, big.NewInt(1))
 	}
-	// q counts units of 2^(e-mant). 2^(mant+1) of them are the next binade, whose encoding follows automatically.
+	// q counts units of 2^(e-mant). If q is 2^(mant+1) units, the sum is the encoding in the next binade.
 	x := uint64(e-f.least())<<f.mant + q.Uint64()
 	if x >= f.infinity() {
 		x = f.infinity()
@@ -116,7 +116,7 @@ func (f form) encode(neg bool, r *big.Rat, mode string) uint64 {
 	return sign | x
 }
 
-// up decides whether a rest below one unit rounds the magnitude up.
+// up reports whether a remainder below one unit rounds the magnitude up.
 func up(mode string, neg, odd bool, rest *big.Rat) bool {
 	half := rest.Cmp(big.NewRat(1, 2))
 	switch mode {
@@ -132,7 +132,7 @@ func up(mode string, neg, odd bool, rest *big.Rat) bool {
 	return half > 0 || half == 0 && odd
 }
 
-// nanOf is the NaN result of an operation on raw operands.
+// nanOf returns the NaN result of an operation on raw operands.
 func (f form) nanOf(ops ...uint64) uint64 {
 	if f.bits() == 64 {
 		for _, x := range ops {
@@ -151,7 +151,7 @@ func (f form) inf(neg bool) uint64 {
 	return f.infinity()
 }
 
-// signed is the value with its sign.
+// signed returns the value with its sign.
 func (n num) signed() *big.Rat {
 	if n.neg {
 		return new(big.Rat).Neg(n.r)
@@ -159,7 +159,7 @@ func (n num) signed() *big.Rat {
 	return n.r
 }
 
-// sum is x+y rounded. raw are the operands as raw bits, for NaNs.
+// sum returns x+y rounded. raw are the raw operands, for NaNs.
 func (f form) sum(x, y num, mode string, raw ...uint64) uint64 {
 	switch {
 	case x.nan || y.nan || x.inf && y.inf && x.neg != y.neg:
@@ -180,7 +180,7 @@ func (f form) sum(x, y num, mode string, raw ...uint64) uint64 {
 	return f.encode(s.Sign() < 0, new(big.Rat).Abs(s), mode)
 }
 
-// product is the exact product as a value.
+// product returns the exact product as a value.
 func product(x, y num) num {
 	p := num{neg: x.neg != y.neg, r: new(big.Rat)}
 	switch {
@@ -205,7 +205,7 @@ func (f form) finish(n num, mode string, raw ...uint64) uint64 {
 	return f.encode(n.neg, n.r, mode)
 }
 
-// quotient is x/y as a value.
+// quotient returns x/y as a value.
 func quotient(x, y num) num {
 	q := num{neg: x.neg != y.neg, r: new(big.Rat)}
 	switch {
@@ -223,8 +223,8 @@ func quotient(x, y num) num {
 	return q
 }
 
-// root is the square root: exact if it is rational, else a rational so near that every format rounds it in the same
-// way.
+// root returns the square root. If it is irrational, the result is a rational so close that every format rounds it in
+// the same way.
 func root(x num) num {
 	if x.nan || x.inf && !x.neg || !x.inf && x.r.Sign() == 0 {
 		return x
@@ -232,7 +232,7 @@ func root(x num) num {
 	if x.neg {
 		return num{nan: true}
 	}
-	// sqrt(n/d) = sqrt(n*d)/d; 2^(2k) more under the root gives k more bits.
+	// sqrt(n/d) = sqrt(n*d)/d. A factor of 2^(2k) under the root gives k more bits.
 	const k = 400
 	v := new(big.Int).Mul(x.r.Num(), x.r.Denom())
 	v.Lsh(v, 2*k)
@@ -246,7 +246,7 @@ func root(x num) num {
 	return num{r: r}
 }
 
-// signedInt and unsignedInt read the low bits of x.
+// signedInt and unsignedInt return the low bits of x.
 func unsignedInt(x uint64, bits int) *big.Int {
 	v := new(big.Int).SetUint64(x)
 	return v.Mod(v, new(big.Int).Lsh(big.NewInt(1), uint(bits)))
@@ -260,7 +260,7 @@ func signedInt(x uint64, bits int) *big.Int {
 	return v
 }
 
-// intOf reads x as an integer of the type.
+// intOf returns x as an integer of the type.
 func intOf(x uint64, t isa.Type) *big.Int {
 	if t.Signed() {
 		return signedInt(x, 8*t.Size())
@@ -273,7 +273,7 @@ func wrap(v *big.Int, bits int) uint64 {
 	return new(big.Int).And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(bits)), big.NewInt(1))).Uint64()
 }
 
-// clamp brings v into the range of a type.
+// clamp limits v to the range of a type.
 func clamp(v *big.Int, t isa.Type) *big.Int {
 	bits := uint(8 * t.Size())
 	lo, hi := big.NewInt(0), new(big.Int).Lsh(big.NewInt(1), bits)

@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// roundingOf is the rounding mode of a spelling.
+// roundingOf returns the rounding mode of a spelling.
 func roundingOf(j *job) string {
 	for _, m := range j.Mods {
 		switch m {
@@ -55,7 +55,7 @@ func floating1(j *job, in []uint64, f form) uint64 {
 	return r
 }
 
-// upperHalf is rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64.
+// upperHalf computes rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64.
 func upperHalf(j *job, x uint64) uint64 {
 	x &= 0xffffffff00000000
 	if f64.subnormal(x) {
@@ -79,10 +79,10 @@ func upperHalf(j *job, x uint64) uint64 {
 
 func inverse(n num) num { return quotient(num{r: big.NewRat(1, 1)}, n) }
 
-// rootOrInf is the root, of which the root of -0 is -0.
+// rootOrInf returns the root. The root of -0 is -0.
 func rootOrInf(n num) num { return root(n) }
 
-// mixed computes the rows of mixed precision: the sources but the last are of the 16-bit format.
+// mixed computes the rows of mixed precision. All sources except the last are of the 16-bit format.
 func mixed(j *job, in []uint64) uint64 {
 	g, mode := formOf(j.Inst().Type2), roundingOf(j)
 	x, z := g.decode(in[0]), f32.decode(in[len(in)-1])
@@ -99,7 +99,7 @@ func mixed(j *job, in []uint64) uint64 {
 	return r
 }
 
-// clampToOne is .sat.
+// clampToOne applies .sat.
 func clampToOne(f form, r uint64) uint64 {
 	switch n := f.decode(r); {
 	case n.nan || n.neg:
@@ -110,7 +110,7 @@ func clampToOne(f form, r uint64) uint64 {
 	return r
 }
 
-// compute is the operation without what comes before and after it.
+// compute computes the operation, without the modifications of its operands and its result.
 func compute(j *job, in []uint64, f form) uint64 {
 	mode := roundingOf(j)
 	val := make([]num, len(in))
@@ -154,7 +154,7 @@ func compute(j *job, in []uint64, f form) uint64 {
 	return f.finish(function(j.op, val[0]), "rn")
 }
 
-// smallest is min or max of two values.
+// smallest returns the min or max of two values.
 func smallest(j *job, f form, a, b uint64) uint64 {
 	sign := (a ^ b) & f.sign()
 	if j.Has("abs") {
@@ -170,7 +170,7 @@ func smallest(j *job, f form, a, b uint64) uint64 {
 	case y.nan:
 	default:
 		c := order(x, y)
-		if c == 0 && x.neg != y.neg { // zeros: the negative one is smaller
+		if c == 0 && x.neg != y.neg { // of two zeros the negative one is smaller
 			c = 1
 			if x.neg {
 				c = -1
@@ -215,7 +215,7 @@ func testp(j *job, f form, n num, raw uint64) uint64 {
 	case j.Has("notanumber"):
 		r = n.nan
 	case j.Has("normal"):
-		r = !n.nan && !n.inf && !f.subnormal(raw) // and zeros: the manual says so
+		r = !n.nan && !n.inf && !f.subnormal(raw) // zeros too, by the manual
 	case j.Has("subnormal"):
 		r = f.subnormal(raw)
 	}

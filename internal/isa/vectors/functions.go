@@ -2,7 +2,8 @@ package main
 
 import "math/big"
 
-// prec is enough for the largest argument reduced (2^128) and the smallest result (2^-149), with much to spare.
+// prec is sufficient for reducing the largest argument (2^128) and for the smallest result (2^-149), with a large
+// margin.
 const prec = 900
 
 func num2float(n num) *big.Float { return new(big.Float).SetPrec(prec).SetRat(n.signed()) }
@@ -14,7 +15,7 @@ func float2num(x *big.Float) num {
 	return num{neg: x.Sign() < 0, r: new(big.Rat).Abs(r)}
 }
 
-// function computes sin, cos, lg2, ex2 and tanh to far more bits than any format has.
+// function computes sin, cos, lg2, ex2 and tanh to many more bits than any format has.
 func function(op string, x num) num {
 	zero := !x.nan && !x.inf && x.r.Sign() == 0
 	switch {
@@ -77,7 +78,7 @@ func tanh(x num, zero bool) num {
 	return float2num(fnew().Quo(fnew().Sub(e, flt(1)), fnew().Add(e, flt(1))))
 }
 
-// series sums term(0) + term(1) + ... until the terms no longer count.
+// series sums the terms from first on, until they no longer change the sum.
 func series(first *big.Float, next func(t *big.Float, n int) *big.Float) *big.Float {
 	sum, t := fnew().Set(first), first
 	for n := 1; ; n++ {
@@ -89,12 +90,12 @@ func series(first *big.Float, next func(t *big.Float, n int) *big.Float) *big.Fl
 	}
 }
 
-// atanhInv is atanh(1/k).
+// atanhInv returns atanh(1/k).
 func atanhInv(k float64) *big.Float {
 	return oddSeries(fnew().Quo(flt(1), flt(k)), 1)
 }
 
-// oddSeries is x + s x^3/3 + s^2 x^5/5 + ...: atanh for s = 1, atan for s = -1.
+// oddSeries returns x + s x^3/3 + s^2 x^5/5 + ...: atanh for s = 1, atan for s = -1.
 func oddSeries(x *big.Float, s float64) *big.Float {
 	x2 := fnew().Mul(fnew().Mul(x, x), flt(s))
 	p := fnew().Set(x)
@@ -106,13 +107,13 @@ func oddSeries(x *big.Float, s float64) *big.Float {
 
 func ln2() *big.Float { return fnew().Mul(flt(2), atanhInv(3)) }
 
-// pi by Machin's formula.
+// pi uses Machin's formula.
 func pi() *big.Float {
 	a := fnew().Mul(flt(16), oddSeries(fnew().Quo(flt(1), flt(5)), -1))
 	return a.Sub(a, fnew().Mul(flt(4), oddSeries(fnew().Quo(flt(1), flt(239)), -1)))
 }
 
-// ln of a positive number: m * 2^e with m in [1/2, 1), ln m = 2 atanh((m-1)/(m+1)).
+// ln returns the logarithm of a positive number: for m * 2^e with m in [1/2, 1), ln m = 2 atanh((m-1)/(m+1)).
 func ln(x *big.Float) *big.Float {
 	m := fnew()
 	e := x.MantExp(m)
@@ -124,7 +125,7 @@ func ln(x *big.Float) *big.Float {
 	return l.Add(l, fnew().Mul(flt(float64(e)), ln2()))
 }
 
-// exp by reduction to a small argument and squaring.
+// exp reduces the argument and squares the result.
 func exp(x *big.Float) *big.Float {
 	const halvings = 40
 	y := fnew().Set(x)
@@ -138,7 +139,7 @@ func exp(x *big.Float) *big.Float {
 	return r
 }
 
-// sinCos by reduction modulo 2 pi and the power series.
+// sinCos reduces the argument modulo 2 pi and uses the power series.
 func sinCos(x *big.Float) (s, c *big.Float) {
 	turn := fnew().Mul(flt(2), pi())
 	k, _ := fnew().Quo(x, turn).Int(nil)

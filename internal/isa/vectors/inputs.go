@@ -9,8 +9,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// inputs selects the sources of a spelling's vectors. They are equal for all spellings of one kind, so that a file
-// contains each set once. Atomics have the old value first.
+// inputs selects the sources of a spelling's vectors. All spellings of one kind have the same ones, so a file has each
+// set once. For atomics the first source is the old value.
 func inputs(j *job) [][]uint64 {
 	types := j.Src
 	if j.Row.Class == isa.Atomic {
@@ -62,7 +62,7 @@ func seedOf(types []isa.Type) uint64 {
 	return h
 }
 
-// edges are the values at which types behave specially.
+// edges are the special values of types.
 func edges(t isa.Type) []uint64 {
 	switch t {
 	case isa.Pred:
@@ -95,7 +95,7 @@ func edges(t isa.Type) []uint64 {
 	return []uint64{0, 1, max, max >> 1, max>>1 + 1, 2, max - 1, 0x5a & max, max / 3}
 }
 
-// random returns a value: for floats of moderate exponents, so that operations on several do not over- or underflow.
+// random returns a random value. Floats have moderate exponents, so that operations do not overflow or underflow.
 func random(t isa.Type, rnd *rand.Rand) uint64 {
 	switch t {
 	case isa.F16x2:
@@ -116,7 +116,7 @@ func random(t isa.Type, rnd *rand.Rand) uint64 {
 	return rnd.Uint64() >> (64 - 8*t.Size())
 }
 
-// wild returns a float of any exponent.
+// wild returns a random float of any exponent.
 func wild(t isa.Type, rnd *rand.Rand) uint64 {
 	if t.Float() && elem(t) == isa.NoType && t != isa.F32x2 {
 		return rnd.Uint64() >> (64 - 8*t.Size())
@@ -124,7 +124,7 @@ func wild(t isa.Type, rnd *rand.Rand) uint64 {
 	return random(t, rnd)
 }
 
-// crossed pairs edges with each other and adds n random vectors.
+// crossed returns all pairs of edges and n random vectors.
 func crossed(types []isa.Type, rnd *rand.Rand, n int) [][]uint64 {
 	first := edges(types[0])
 	var out [][]uint64
@@ -155,7 +155,7 @@ func crossed(types []isa.Type, rnd *rand.Rand, n int) [][]uint64 {
 	return append(out, hard(types)...)
 }
 
-// hard are vectors that distinguish single from double rounding, and results at the edge of the subnormals.
+// hard returns vectors that distinguish single from double rounding, and results near the largest subnormals.
 func hard(types []isa.Type) [][]uint64 {
 	f32s := func(xs ...float32) []uint64 {
 		out := make([]uint64, len(xs))
@@ -175,8 +175,8 @@ func hard(types []isa.Type) [][]uint64 {
 	switch {
 	case types[0] == isa.F32 && len(types) == 3:
 		return [][]uint64{
-			// The product is just beside the midpoint of two floats. The addend decides the direction but is too small
-			// for a float64 sum.
+			// The product is next to the midpoint of two floats. The addend decides the direction, but is too small for
+			// a float64 sum.
 			f32s(1+0x1p-12, 1+0x1p-12, 0x1p-60), f32s(1+0x1p-12, 1+0x1p-12, -0x1p-60), f32s(0x1.000002p0, 0x1.8p-24, 0x1p0),
 			f32s(0x1.001p0, 0x1.001p0, tiny), f32s(0x1.001p0, 0x1.001p0, -tiny),
 			f32s(0x1.000002p0, -0x1.000002p0, 0x1.000004p0), f32s(3, -1.0/3, 1), f32s(0x1p-75, 0x1p-75, tiny), f32s(0x1p-100, -0x1p-49, tiny),
@@ -210,7 +210,8 @@ func few(types []isa.Type, rnd *rand.Rand, n int) [][]uint64 {
 	return out
 }
 
-// comparisons returns smaller, equal and larger pairs, unordered ones, and those that sign and subnormals tell apart.
+// comparisons returns smaller, equal, larger and unordered pairs, and pairs that only the sign or a subnormal
+// distinguishes.
 func comparisons(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	t := types[0]
 	var pairs [][2]uint64
@@ -243,7 +244,7 @@ func comparisons(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// conversions returns sources around what the rounding and the range of the result type make special.
+// conversions returns sources near the values that are special for the rounding or the range of the result type.
 func conversions(j *job, types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	if len(types) > 1 {
 		return crossed(types, rnd, 8)
@@ -274,7 +275,7 @@ func conversions(j *job, types []isa.Type, rnd *rand.Rand) [][]uint64 {
 		for range 5 {
 			put(random(s, rnd))
 		}
-		if s.Size() >= 4 { // ties of f32
+		if s.Size() >= 4 { // ties for f32
 			put(0x1000001, 0x1000003, 0xfffffe81)
 		}
 		return out
@@ -288,7 +289,7 @@ func conversions(j *job, types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	} else {
 		values = append(values, 1+0x1p-11, 1+0x1p-8, 1+0x1.8p-10, 1+0x1p-24, 0x1p-24, 0x1.8p-25, 0x1p-126, 0x1.cp-134, 0x1p-150, 65519, 65520, 0x1.ffp127, 0x1p120, 0x1.fffffefp127, 1e300)
 		g := formOf(d)
-		if g.bits() < f.bits() { // halfway between two results, and beside it
+		if g.bits() < f.bits() { // halfway between two results, and next to it
 			half := f.one() + 1<<(f.mant-g.mant-1)
 			put(half, half+1, half-1, half+1<<(f.mant-g.mant), f.sign()|half)
 		}
@@ -300,7 +301,7 @@ func conversions(j *job, types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// decode64 rounds a float64 to the format.
+// decode64 returns the float64 v rounded to the format.
 func (f form) decode64(v float64) uint64 {
 	return f.finish(f64.decode(math.Float64bits(v)), "rn")
 }
@@ -312,7 +313,7 @@ func addresses(t isa.Type) [][]uint64 {
 	return [][]uint64{{0}, {0x10}, {0x200000001234}, {0x0100000000000040}, {0x0200000000000080}, {0x03000000000000c0}, {0x0400000000000001}}
 }
 
-// allocations returns sizes, alignments, bytes taken and beginnings of the stack.
+// allocations returns sizes, alignments, numbers of used bytes, and beginnings of the stack.
 func allocations() [][]uint64 {
 	return [][]uint64{{8, 0, 0, 16}, {1, 0, 3, 16}, {4, 4, 5, 32}, {5, 16, 1, 48}, {0, 0, 8, 0}, {16384, 1, 0, 64}, {16385, 1, 0, 64},
 		{16380, 8, 1, 0}, {16376, 8, 1, 0}, {4, 64, 0, 16}, {0xffffffff, 0, 0, 0}, {8, 0, 16380, 0}}
@@ -342,7 +343,7 @@ func positions(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// tables returns lop3 truth tables with operands that show every row of them.
+// tables returns lop3 truth tables with operands that select every row of them.
 func tables(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	var out [][]uint64
 	for _, lut := range []uint64{0, 0xff, 0xf0, 0xcc, 0xaa, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x01, 0x3c} {
@@ -358,7 +359,7 @@ func tables(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// arguments returns arguments of approximated functions.
+// arguments returns arguments of approximate functions.
 func arguments(t isa.Type, rnd *rand.Rand) [][]uint64 {
 	if e := elem(t); e != isa.NoType {
 		var out [][]uint64
@@ -379,7 +380,7 @@ func arguments(t isa.Type, rnd *rand.Rand) [][]uint64 {
 	return out
 }
 
-// atomics returns old values and operands, equal ones among them.
+// atomics returns old values and operands, with equal ones among them.
 func atomics(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	out := few(types, rnd, 16)
 	for i := range 4 {
@@ -400,7 +401,7 @@ func atomics(types []isa.Type, rnd *rand.Rand) [][]uint64 {
 }
 
 // addWarp writes the vectors of an instruction of whole warps: a mask, the sources of the 32 lanes, and the results of
-// the lanes of the mask. Runs of equal values are written once with a count.
+// the lanes in the mask. A run of equal values is written once with a count.
 func (f *file) addWarp(j *job) {
 	fmt.Fprintf(&f.b, "warp %s\n", j.Text)
 	for _, c := range warpCases(j) {

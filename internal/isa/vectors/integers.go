@@ -42,8 +42,9 @@ func integer(j *job, in []uint64) []uint64 {
 	return []uint64{integer1(j, in, j.typ)}
 }
 
-// carrying computes the rows with a condition code. It is 1 after a sum with a carry and after a difference without a
-// borrow: NVIDIA's assembler compiles sub.cc to IADD3 of the complement and keeps its carry (sm_75 to sm_100).
+// carrying computes the rows with a condition code. The code is 1 after a sum with a carry and after a difference
+// without a borrow: NVIDIA's assembler compiles sub.cc to IADD3 with the complement, and keeps the carry of that (sm_75
+// to sm_100).
 func carrying(j *job, in []uint64) []uint64 {
 	bits := 8 * j.typ.Size()
 	n := len(in)
@@ -69,7 +70,7 @@ func carrying(j *job, in []uint64) []uint64 {
 	default:
 		p := mul(intOf(in[0], j.typ), intOf(in[1], j.typ))
 		if j.Has("hi") {
-			p = new(big.Int).Rsh(p, uint(bits)) // arithmetic: floor
+			p = new(big.Int).Rsh(p, uint(bits)) // an arithmetic shift rounds down
 		}
 		half := new(big.Int).SetUint64(wrap(p, bits))
 		total = add(add(half, unsignedInt(in[2], bits)), c)
@@ -130,7 +131,7 @@ func integer1(j *job, in []uint64, t isa.Type) uint64 {
 	return bitwise(j, in, t)
 }
 
-// multiply finishes a product: the part of it wanted, plus the third operand where there is one.
+// multiply returns the selected part of a product, plus the third operand if there is one.
 func multiply(j *job, in []uint64, t isa.Type, p *big.Int, bits, hiShift int) uint64 {
 	if j.Has("wide") {
 		bits *= 2
@@ -244,7 +245,7 @@ func fields(j *job, in []uint64, t isa.Type) uint64 {
 	return bitwise2(j, in, t)
 }
 
-// inRange brings a width or shift of 32-bit operands into range.
+// inRange limits a width or a shift of 32-bit operands to its range.
 func inRange(j *job, x uint64) int {
 	if j.Has("wrap") {
 		return int(x % 32)
@@ -283,7 +284,7 @@ func bitwise2(j *job, in []uint64, t isa.Type) uint64 {
 	panic("BUG: no oracle for " + j.Text)
 }
 
-// carryless is clmad, by the digits of the factors as polynomials.
+// carryless computes clmad. The bits of the factors are polynomials.
 func carryless(j *job, in []uint64) uint64 {
 	var product [128]uint
 	for i, x := range digits(in[0], 64) {
@@ -301,7 +302,7 @@ func carryless(j *job, in []uint64) uint64 {
 	return number(half) ^ in[2]
 }
 
-// findNth is fns, in the words of the manual.
+// findNth computes fns as the manual describes it.
 func findNth(in []uint64) uint64 {
 	d, base, offset := digits(in[0], 32), int(in[1]), int(int32(in[2]))
 	if base > 31 {
@@ -329,7 +330,7 @@ func findNth(in []uint64) uint64 {
 	return 0xffffffff
 }
 
-// dot is dp4a and dp2a: products of 8-bit elements, or of 16-bit ones of a with two bytes of b.
+// dot computes dp4a and dp2a: products of 8-bit elements, or of 16-bit elements of a with two bytes of b.
 func dot(j *job, in []uint64) uint64 {
 	ta, tb := j.Inst().Type, j.Inst().Type2
 	read := func(x uint64, bits int, t isa.Type) *big.Int {

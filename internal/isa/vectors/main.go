@@ -1,6 +1,6 @@
-// Command vectors writes the value vectors of internal/isa/testdata: for every spelling of the instruction table some
-// inputs and the results according to the PTX manual. The results are computed with exact arithmetic (math/big) and
-// never by the table's own code. The list of spellings is the only thing taken from the table.
+// Command vectors writes the value vectors of internal/isa/testdata: for every spelling of the instruction table, some
+// inputs and the results that the PTX manual defines. It computes the results with exact arithmetic (math/big), and
+// never with the code of the table. It takes only the list of spellings from the table.
 //
 //	go run ./vectors testdata
 package main
@@ -15,7 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// job is one spelling to make vectors for.
+// job is a spelling whose vectors are made.
 type job struct {
 	isa.Spelling
 	op  string // the opcode
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// write makes one file for each chapter of the manual.
+// write writes one file for each chapter of the manual.
 func write(dir string) error {
 	files := map[string]*file{}
 	var order []string
@@ -58,13 +58,13 @@ func write(dir string) error {
 	return nil
 }
 
-// file is a file being written.
+// file is a file that is being written.
 type file struct {
 	b    strings.Builder
-	sets map[string]string // text of a set of inputs, to its name
+	sets map[string]string // from the text of a set of inputs to its name
 }
 
-// add writes the vectors of one spelling: the inputs, unless an earlier spelling had the same, and the results.
+// add writes the vectors of a spelling: the inputs, unless an earlier spelling had the same, and the results.
 func (f *file) add(s isa.Spelling) {
 	j := &job{Spelling: s, op: s.Row.Op, typ: s.Inst().Type}
 	if s.Row.Class == isa.Warp || s.Row.Class == isa.Matrix {

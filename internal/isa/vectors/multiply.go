@@ -9,14 +9,14 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// matrices is the shape of an mma and how its registers hold elements.
+// matrices describes the shape of an mma and the elements in its registers.
 type matrices struct {
 	m, n, k        int
 	a, b, c, d     string // types of the elements
-	perA, perB     int    // elements in a register
-	countA, countB int    // registers
+	perA, perB     int    // number of elements in a register
+	countA, countB int    // number of registers
 	quads          bool   // mma.m8n8k4 of f16
-	colA, colB     bool   // of it
+	colA, colB     bool   // column-major, for quads
 }
 
 func matricesOf(j *job) matrices {
@@ -45,12 +45,12 @@ func matricesOf(j *job) matrices {
 	return x
 }
 
-// elementsOf is how many elements of a type a register holds.
+// elementsOf returns the number of elements of a type in a register.
 func elementsOf(t string) int {
 	return map[string]int{"f16": 2, "bf16": 2, "tf32": 1, "e4m3": 4, "e5m2": 4, "e3m2": 4, "e2m3": 4, "e2m1": 4, "u8": 4, "s8": 4, "u4": 8, "s4": 8, "b1": 32, "f32": 1, "f64": 1, "s32": 1}[t]
 }
 
-// inA, inB and inC return the place of an element: its lane, register, and index in the register.
+// inA, inB and inC return the place of an element: its lane, its register, and its index in the register.
 func (x *matrices) inA(row, k int) (lane, reg, at int) {
 	if x.quads && x.colA {
 		return k + row/4*16, row % 4 / 2, row % 2
@@ -82,7 +82,7 @@ func (x *matrices) inC(row, col int, typ string) (lane, reg, at int) {
 	return lane, 2*reg + col%2, 0
 }
 
-// matrixProduct is mma: sums that begin with C and are rounded after each product, in the order of k.
+// matrixProduct computes mma. Each sum begins with C and is rounded after each product, in the order of k.
 func matrixProduct(j *job, c warpCase, out [][32]uint64) {
 	x := matricesOf(j)
 	products := 1
@@ -161,7 +161,7 @@ func (x *matrices) floats(j *job, start uint64, get func(k int) (uint64, uint64)
 	return sum
 }
 
-// elementValue is the value of an element.
+// elementValue returns the value of an element.
 func elementValue(t string, v uint64) num {
 	switch t {
 	case "f16":
@@ -176,14 +176,14 @@ func elementValue(t string, v uint64) num {
 	case "e3m2", "e2m3": // in the low bits of a byte
 		c, _ := codeOf(map[string]isa.Type{"e3m2": isa.E3M2x2, "e2m3": isa.E2M3x2}[t])
 		return c.decode(v & 0x3f)
-	case "e2m1": // in the middle of one
+	case "e2m1": // in the middle of a byte
 		c, _ := codeOf(isa.E2M1x2)
 		return c.decode(v >> 2 & 0xf)
 	}
 	return f64.decode(v)
 }
 
-// factors makes a register of A, B or C: numbers of middle size, and in the second case some that are anything.
+// factors returns a register of A, B or C. The numbers have moderate size, and in the second case some are arbitrary.
 func factors(j *job, i, k int, rnd *rand.Rand) uint64 {
 	x := matricesOf(j)
 	t := x.c
@@ -199,7 +199,7 @@ func factors(j *job, i, k int, rnd *rand.Rand) uint64 {
 		if t == "f64" {
 			return v &^ (1 << 62) // no NaN
 		}
-		return v & 0xffffffff & ^uint64(1<<30*i) // in fp8 NaN would be everywhere
+		return v & 0xffffffff & ^uint64(1<<30*i) // fp8 would have NaN everywhere
 	}
 	var v uint64
 	n := elementsOf(t)
@@ -220,7 +220,7 @@ func factors(j *job, i, k int, rnd *rand.Rand) uint64 {
 	return v
 }
 
-// transposed is movmatrix: element by element.
+// transposed computes movmatrix, element by element.
 func transposed(c warpCase, out [][32]uint64) {
 	for row := range 8 {
 		for col := range 8 {

@@ -45,12 +45,12 @@ func comparing(j *job, in []uint64) []uint64 {
 	return []uint64{boolean(j, r, c), boolean(j, !r, c)}
 }
 
-// elem is the element type of a packed one.
+// elem returns the element type of a packed type.
 func elem(t isa.Type) isa.Type {
 	return map[isa.Type]isa.Type{isa.F16x2: isa.F16, isa.BF16x2: isa.BF16}[t]
 }
 
-// boolean combines a comparison with the third operand; 2 means that there is none.
+// boolean combines a comparison with the third operand. A c of 2 means that there is none.
 func boolean(j *job, r bool, c uint64) uint64 {
 	if c == 2 {
 		return flag(r)
@@ -80,7 +80,7 @@ func set(j *job, in []uint64) uint64 {
 	return ones * boolean(j, compare(j, in[0], in[1], s), c)
 }
 
-// compare applies the comparison operator, the first modifier.
+// compare applies the comparison operator, which is the first modifier.
 func compare(j *job, a, b uint64, t isa.Type) bool {
 	op := j.Mods[0]
 	var c int
@@ -134,7 +134,7 @@ func moving(j *job, in []uint64) []uint64 {
 		if of := in[0] >> 24 & 0xff; of != 0 {
 			return []uint64{of - 1}
 		}
-		return []uint64{0} // the rank of who asks
+		return []uint64{0} // the rank of the executing block
 	case "mapa":
 		return []uint64{wrap(new(big.Int).SetUint64(in[0]-in[0]>>24&0xff<<24+(min(in[1], 254)+1)<<24), 8*j.typ.Size())}
 	case "prmt":
@@ -185,7 +185,7 @@ func stack(j *job, in []uint64) []uint64 {
 // windows are the bases of the generic address windows; the others begin at 0.
 var windows = map[string]uint64{"shared": 1 << 56, "local": 2 << 56, "param": 3 << 56}
 
-// space is the state space of a spelling without its qualifier.
+// space returns the state space of a spelling without its qualifier.
 func (j *job) space() string {
 	for _, m := range j.Mods {
 		switch m {
@@ -200,7 +200,7 @@ func (j *job) space() string {
 	panic("BUG: no space in " + j.Text)
 }
 
-// permute is prmt. The modes are written as the manual's tables: bytes of the result from high to low.
+// permute computes prmt. The modes are written as in the manual's tables: the bytes of the result from high to low.
 func permute(j *job, in []uint64) uint64 {
 	modes := map[string][4]string{
 		"f4e": {"3210", "4321", "5432", "6543"}, "b4e": {"5670", "6701", "7012", "0123"},
@@ -228,7 +228,7 @@ func permute(j *job, in []uint64) uint64 {
 	return r
 }
 
-// convert is cvt.
+// convert computes cvt.
 func convert(j *job, in []uint64) uint64 {
 	d, s := j.typ, j.Inst().Type2
 	if j.Has("rs") {
@@ -259,7 +259,7 @@ func convert(j *job, in []uint64) uint64 {
 	return wrap(v, 8*d.Size())
 }
 
-// packed is cvt.pack.
+// packed computes cvt.pack.
 func packed(j *job, in []uint64) uint64 {
 	sizes := map[string]int{"u16": 16, "s16": 16, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "u2": 2, "s2": 2}
 	for _, m := range j.Mods {
@@ -324,12 +324,12 @@ func toFloat(j *job, x uint64, d, s isa.Type) uint64 {
 		return after(j, f, f.finish(n, mode), true)
 	}
 	g := formOf(s)
-	flushes := s == isa.F32 || d == s // .ftz is of f32, and of f16 to f16
+	flushes := s == isa.F32 || d == s // .ftz applies to f32, and to f16 from f16
 	if j.Has("ftz") && flushes && g.subnormal(x) {
 		x &= g.sign()
 	}
 	n := g.decode(x)
-	if n.nan && d == isa.F64 { // sign and payload stay
+	if n.nan && d == isa.F64 { // keeps the sign and the payload
 		quiet := x&g.sign()<<(64-g.bits()) | f64.infinity() | 1<<51 | x&(1<<g.mant-1)<<(52-g.mant)
 		return after(j, f, quiet, false)
 	}
@@ -339,7 +339,7 @@ func toFloat(j *job, x uint64, d, s isa.Type) uint64 {
 	return after(j, f, f.finish(n, mode, x), d == isa.F32 || d == s)
 }
 
-// after applies what comes behind the rounding of a conversion.
+// after applies the modifiers that follow the rounding of a conversion.
 func after(j *job, f form, r uint64, flushes bool) uint64 {
 	if j.Has("ftz") && flushes && f.subnormal(r) {
 		r &= f.sign()
@@ -362,7 +362,7 @@ func after(j *job, f form, r uint64, flushes bool) uint64 {
 	return r
 }
 
-// atomic computes the new value of a memory element; in[0] is the old one.
+// atomic computes the new value of a memory element. in[0] is the old value.
 func atomic(j *job, in []uint64) uint64 {
 	t := j.typ
 	bits := 8 * t.Size()

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// stochastic is cvt.rs: of the two neighbours of a magnitude it returns the greater one if adding random bits to the
-// distance from the lesser one, in units of the distance of the two, carries.
+// stochastic computes cvt.rs. A magnitude has a lesser and a greater neighbour. The result is the greater one if adding
+// random bits to the distance from the lesser one, in units of the distance of the two, carries.
 func stochastic(j *job, in []uint64) uint64 {
 	random := in[len(in)-1]
 	in = in[:len(in)-1]
@@ -29,7 +29,7 @@ func stochastic(j *job, in []uint64) uint64 {
 	return r
 }
 
-// fourOf returns the format of the elements of four tiny numbers.
+// fourOf returns the element format of a type of four tiny numbers.
 func fourOf(j *job) code {
 	for name, t := range map[string]isa.Type{"e4m3x4": isa.E4M3x2, "e5m2x4": isa.E5M2x2, "e2m3x4": isa.E2M3x2, "e3m2x4": isa.E3M2x2, "e2m1x4": isa.E2M1x2} {
 		if j.Has(name) {
@@ -48,7 +48,7 @@ func carries(x, lo, hi *big.Rat, random uint64, bits int) bool {
 	return first.Uint64()+random >= 1<<bits
 }
 
-// between rounds to one of the two codes that a number lies between; the last one is the greatest.
+// between rounds to one of the two codes next to a number. The last code is the greatest.
 func (c code) between(n num, random uint64, bits int, relu bool) uint64 {
 	best := uint64(len(c.list) - 1)
 	switch {
@@ -74,7 +74,7 @@ func (c code) between(n num, random uint64, bits int, relu bool) uint64 {
 	return best
 }
 
-// between rounds to one of the two values of a format that a number lies between.
+// between rounds to one of the two values of a format next to a number.
 func (f form) between(n num, random uint64, bits int) uint64 {
 	sign := uint64(0)
 	if n.neg {
@@ -86,7 +86,7 @@ func (f form) between(n num, random uint64, bits int) uint64 {
 	lo := f.finish(num{r: n.r}, "rz")
 	x := f.decode(lo).r
 	var hi *big.Rat
-	if next := f.decode(lo + 1); next.inf { // what the next value would be
+	if next := f.decode(lo + 1); next.inf { // the value that would follow
 		hi = new(big.Rat).Sub(new(big.Rat).Mul(big.NewRat(2, 1), x), f.decode(lo-1).r)
 	} else {
 		hi = next.r

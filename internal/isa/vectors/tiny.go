@@ -6,13 +6,13 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// code is a format so small that all its numbers can be listed.
+// code is a format with so few numbers that all are listed.
 type code struct {
 	bits, mant, bias int
 	list             []*big.Rat // the numbers that are not negative, by code
-	nan              uint64     // what NaN becomes
-	infinite         bool       // the code behind the numbers is infinity
-	fixed            bool       // the numbers are sixty-fourths of the codes, which are in two's complement
+	nan              uint64     // the result of converting NaN
+	infinite         bool       // the code after the numbers is infinity
+	fixed            bool       // the numbers are the codes, in two's complement, divided by 64
 }
 
 func newCode(bits, mant, bias, count int, nan uint64) code {
@@ -29,7 +29,7 @@ func newCode(bits, mant, bias, count int, nan uint64) code {
 	return c
 }
 
-// codeOf describes the elements of a type of two tiny numbers; ok is false for other types.
+// codeOf returns the element format of a type of two tiny numbers. ok is false for other types.
 func codeOf(t isa.Type) (c code, ok bool) {
 	switch t {
 	case isa.E4M3x2: // 1111.111 is NaN
@@ -56,7 +56,7 @@ func codeOf(t isa.Type) (c code, ok bool) {
 	return c, false
 }
 
-// place is the bits that one number takes among two.
+// place returns how many bits each of two packed numbers takes.
 func (c code) place() int {
 	if c.bits == 4 {
 		return 4
@@ -64,7 +64,7 @@ func (c code) place() int {
 	return 8
 }
 
-// encode returns the nearest number: of two the one with an even code.
+// encode returns the code of the nearest number. Of two it returns the even code.
 func (c code) encode(n num) uint64 {
 	if c.fixed {
 		best, least := 127, (*big.Rat)(nil)
@@ -98,8 +98,8 @@ func (c code) encode(n num) uint64 {
 	return best
 }
 
-// power returns the code of the nearest power of two that is not above the magnitude, or not below it; 0xff is NaN and
-// what is too large.
+// power returns the code of the nearest power of two that is not less than the magnitude if up is set, or not greater
+// otherwise. 0xff is NaN, and the result for magnitudes that are too large.
 func (c code) power(n num, up, satfinite bool) uint64 {
 	switch {
 	case n.nan:
@@ -143,7 +143,7 @@ func (c code) decode(x uint64) num {
 	return n
 }
 
-// toTiny converts two f32, or the halves of a packed operand, each divided by a power of two where there are scales.
+// toTiny converts two f32, or the halves of a packed operand. If there are scales, each is divided by a power of two.
 func toTiny(j *job, in []uint64, c code) uint64 {
 	f := formOf(j.Inst().Type2)
 	hi, lo, rest := in[0]>>16, in[0]&0xffff, in[1:]
@@ -173,7 +173,8 @@ func toTiny(j *job, in []uint64, c code) uint64 {
 	return one(hi, scales>>8)<<c.place() | one(lo, scales)
 }
 
-// fromTiny converts two tiny numbers to the halves of a packed result, each times a power of two where there are scales.
+// fromTiny converts two tiny numbers to the halves of a packed result. If there are scales, each is multiplied by a
+// power of two.
 func fromTiny(j *job, in []uint64, c code) uint64 {
 	f := formOf(j.typ)
 	one := func(x, scale uint64) uint64 {

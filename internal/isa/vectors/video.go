@@ -8,7 +8,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// selects chooses values and selectors of video instructions: the sources that select come after what they select from.
+// selects returns values and selectors for video instructions. The selecting sources follow the sources from which they
+// select.
 func selects(j *job, types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	choices := [][]uint64{1: {0, 1, 2, 3, 4, 5, 6}, 3: {0, 0, 5, 6, 1, 4, 3, 2}, 5: {1, 2, 3, 4, 5, 6}}
 	switch j.op[len(j.op)-1] {
@@ -79,7 +80,7 @@ func video(j *job, in []uint64) uint64 {
 	return wrap(t, 32)
 }
 
-// signs says which types are signed: the result's, a's, b's.
+// signs reports which types are signed: those of the result, of a and of b.
 func signs(j *job) (d, a, b bool) {
 	t := []bool{}
 	for _, m := range j.Mods {
@@ -93,7 +94,7 @@ func signs(j *job) (d, a, b bool) {
 	return t[0], t[1], t[2]
 }
 
-// place is where a selected part begins, and its bits.
+// place returns where a selected part begins, and its number of bits.
 func place(sel uint64) (at, bits int) {
 	switch sel % 16 {
 	case 0:
@@ -112,7 +113,7 @@ func pick(x, sel uint64, signed bool) *big.Int {
 	return unsignedInt(x>>at, bits)
 }
 
-// limit saturates where the instruction does.
+// limit saturates the value if the instruction does.
 func limit(j *job, t *big.Int, bits int, signed bool) *big.Int {
 	if !j.Has("sat") {
 		return t
@@ -190,7 +191,7 @@ func videoParts(j *job, in []uint64, n int) uint64 {
 	return number(r)
 }
 
-// multiplyAdd is vmad.
+// multiplyAdd computes vmad.
 func multiplyAdd(j *job, in []uint64) uint64 {
 	_, a, b := signs(j)
 	p := mul(pick(in[0], in[1], a), pick(in[2], in[3], b))

@@ -18,13 +18,14 @@ type warpCase struct {
 
 var warpMasks = []uint32{0xffffffff, 0x0000ffff, 0x1, 0x80000001, 0x5a5a00ff, 0xfffffffe}
 
-// warpCases chooses the sources: for shfl distances and segments, for the others values that agree in some lanes.
+// warpCases selects the sources: distances and segments for shfl, and for other instructions values that agree in some
+// lanes.
 func warpCases(j *job) []warpCase {
 	rnd := rand.New(rand.NewPCG(2, uint64(len(j.Text))))
 	var out []warpCase
 	for i, mask := range warpMasks {
 		if (j.op == "mma" || j.op == "wmma" || j.op == "movmatrix") && i > 1 {
-			break // much in one
+			break // two cases suffice, because each has many elements
 		}
 		c := warpCase{mask: mask, src: make([][32]uint64, len(j.Src))}
 		for l := range 32 {
@@ -87,7 +88,7 @@ func warpSource(j *job, i, k, l int, t isa.Type, rnd *rand.Rand) uint64 {
 	return rnd.Uint64() >> 32
 }
 
-// warpOracle computes the results of the lanes of the mask from the definitions, lane by lane.
+// warpOracle computes the results of the lanes in the mask from the definitions, lane by lane.
 func warpOracle(j *job, c warpCase) [][32]uint64 {
 	out := make([][32]uint64, len(j.Dst))
 	var lanes []int
@@ -134,7 +135,7 @@ func warpOracle(j *job, c warpCase) [][32]uint64 {
 	return out
 }
 
-// spread gives the elements of matrices to lanes, each to its one: those of a row, or with .trans of a column, two by two to
+// spread distributes the elements of matrices to lanes: the elements of a row, or with .trans of a column, in pairs to
 // four lanes.
 func spread(j *job, c warpCase, out [][32]uint64) {
 	if !j.Has("m8n8") {
@@ -157,7 +158,7 @@ func spread(j *job, c warpCase, out [][32]uint64) {
 	}
 }
 
-// spreadBytes is ldmatrix of bytes: the elements of a row follow each other, those of 6 or 4 bits without gaps.
+// spreadBytes computes ldmatrix of bytes. The elements of a row are adjacent. Those of 6 or 4 bits have no gaps.
 func spreadBytes(j *job, c warpCase, out [][32]uint64) {
 	bits, rows := 8, 8
 	if j.Has("b6x16_p32") {
@@ -178,7 +179,7 @@ func spreadBytes(j *job, c warpCase, out [][32]uint64) {
 		line.Lsh(line, 64).Or(line, new(big.Int).SetUint64(c.src[0][address]))
 		for col := range 16 {
 			x := new(big.Int).Rsh(line, uint(bits*col)).Uint64() & (1<<bits - 1)
-			if square { // columns become rows: four of them in a register
+			if square { // columns become rows, four of them in a register
 				out[2*matrix+col/8][4*(col%8)+row/4] += x << (8 * (row % 4))
 			} else {
 				out[matrix][4*row+col/4] += x << (8 * (col % 4))
@@ -187,8 +188,8 @@ func spreadBytes(j *job, c warpCase, out [][32]uint64) {
 	}
 }
 
-// source is the lane that shfl reads and whether it is in range. A segment is the lanes that agree in the bits of its
-// mask; up reads down to the clamp, the others up to it.
+// source returns the lane that shfl reads, and whether it is in range. A segment consists of the lanes that agree in
+// the bits of its mask. The mode up reads down to the clamp, and the other modes read up to it.
 func source(j *job, l, b, c int) (int, bool) {
 	clamp, segment := c%32, c/256%32
 	first := l & segment
@@ -241,7 +242,7 @@ func match(j *job, c warpCase, lanes []int, l int, out [][32]uint64) {
 	}
 }
 
-// reduceFloats is redux.sync of f32: the numbers in order, of which the first or last is taken.
+// reduceFloats computes redux.sync of f32: the first or the last of the sorted numbers.
 func reduceFloats(j *job, c warpCase, lanes []int) uint64 {
 	var list []uint64
 	for _, l := range lanes {

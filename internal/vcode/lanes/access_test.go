@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// reach is memory, and what of it operations may reach: the middle of it, so that an overrun is seen.
+// reach is memory with a middle part that operations may access, so that overruns are detected.
 type reach struct {
 	mem   [4096]byte
 	base  unsafe.Pointer
@@ -46,7 +46,7 @@ func (m *reach) clone() *reach {
 	return &c
 }
 
-// aim gives the first registers of f addresses that can be reached by the Access of their number, and the others offsets
+// aim sets the first registers of f to addresses that the Access of their number contains, and the others to offsets
 // for patterns.
 func (m *reach) aim(r *rand.Rand, f *files) {
 	for i := range 4 {
@@ -60,7 +60,7 @@ func (m *reach) aim(r *rand.Rand, f *files) {
 	}
 }
 
-// TestAccess compares every load and store with bytes moved one by one.
+// TestAccess compares every load and store with moves of single bytes.
 func TestAccess(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(31, 32))
@@ -106,7 +106,7 @@ func TestAccess(t *testing.T) {
 	})
 }
 
-// lanesAt returns where in what is reached the lanes lie, and whether they may.
+// lanesAt returns the places of the lanes in the accessible memory, and whether they are valid.
 func lanesAt(a accessOp, f *files, o *Op, w *Access, mask uint32) (at [32]int, ok bool) {
 	inside := func(off uint64) bool { return off < w.Room && off%a.size == 0 }
 	size, scalar := int(a.size), f.scalars[o.A/8%8]-w.Origin
@@ -134,7 +134,7 @@ func lanesAt(a accessOp, f *files, o *Op, w *Access, mask uint32) (at [32]int, o
 	return at, ok
 }
 
-// note tells of the access.
+// note logs the access.
 func note(a accessOp, f *files, o *Op, w *Access, m *reach, at [32]int, mask uint32) {
 	log := &m.log
 	if w.Told == 0 {
@@ -158,7 +158,7 @@ func note(a accessOp, f *files, o *Op, w *Access, m *reach, at [32]int, mask uin
 	}
 }
 
-// differs compares the last thing told, as far as it is of the access.
+// differs compares the last log entry, as far as it belongs to the access.
 func differs(a accessOp, x, y *Log, mask uint32) string {
 	if x.N != y.N {
 		return "other numbers"
@@ -166,7 +166,7 @@ func differs(a accessOp, x, y *Log, mask uint32) string {
 	return differsAt(a, x, y, (x.N+31)%32, mask)
 }
 
-// differsAt compares one thing told.
+// differsAt compares one log entry.
 func differsAt(a accessOp, x, y *Log, at uint64, mask uint32) string {
 	h, i, p, q := &x.Heads[at], &y.Heads[at], &x.List[at], &y.List[at]
 	scattered := a.how == each || a.how == eachLow
@@ -189,7 +189,7 @@ func differsAt(a accessOp, x, y *Log, at uint64, mask uint32) string {
 	return ""
 }
 
-// moveBytes does the access.
+// moveBytes makes the access.
 func moveBytes(a accessOp, f *files, o *Op, m *reach, at [32]int, mask uint32) {
 	if a.how == same {
 		v := number(m.mem[reachBegin+at[0]:], int(a.size), a.signed)

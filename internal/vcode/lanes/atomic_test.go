@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// atomicSpellings name the instructions that do the read-modify-writes, with 32 bits and 64.
+// atomicSpellings are the instructions of the read-modify-writes, with 32 and 64 bits.
 var atomicSpellings = map[RMW][2]string{
 	RMWAdd: {"atom.add.u32", "atom.add.u64"}, RMWAnd: {"atom.and.b32", "atom.and.b64"}, RMWOr: {"atom.or.b32", "atom.or.b64"},
 	RMWXor: {"atom.xor.b32", "atom.xor.b64"}, RMWExch: {"atom.exch.b32", "atom.exch.b64"}, RMWCas: {"atom.cas.b32", "atom.cas.b64"},
@@ -15,8 +15,8 @@ var atomicSpellings = map[RMW][2]string{
 	RMWMaxU: {"atom.max.u32", "atom.max.u64"}, RMWFAdd: {"atom.add.f32", "atom.add.f64"}, RMWInc: {"atom.inc.u32", ""}, RMWDec: {"atom.dec.u32", ""},
 }
 
-// TestAtomic compares the atomics with the rows of package isa, done one by one: on few addresses, so that lanes meet,
-// of numbers that are often equal or special.
+// TestAtomic compares the atomics with the rows of package isa, executed one by one. There are few addresses, so that
+// lanes contend, and numbers are often equal or special.
 func TestAtomic(t *testing.T) {
 	insts := map[string]isa.Inst{}
 	for _, s := range isa.Spellings() {

@@ -158,7 +158,7 @@ func (t *translator) reach(o *Op, r reg, odd *label) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	t.AddI(accessReg, reachReg, int64(o.B))
 	t.loadScalar(r, o.A, true)
-	t.LoadPair(tmp1, tmp2, mem{Base: accessReg, Disp: originAt}) // and Room behind it
+	t.LoadPair(tmp1, tmp2, mem{Base: accessReg, Disp: originAt}) // and Room after it
 	t.RR(arm64.SUB, true, r, r, tmp1)
 	t.compareRegs(true, r, tmp2)
 	t.JumpIf(arm64.HigherSame, odd)
@@ -428,7 +428,7 @@ func (t *translator) eachLane(a *accessOp, store bool, p lanePlaces, data mem) {
 func (t *translator) checkEach(o *Op, a *accessOp, p lanePlaces, odd *label) {
 	const origin, room, good, low, x, y, lanes = 0, 1, 2, 3, 4, 5, 6
 	t.AddI(accessReg, reachReg, int64(o.B))
-	t.LoadPair(placeReg, tmp2, mem{Base: accessReg, Disp: originAt}) // and Room behind it
+	t.LoadPair(placeReg, tmp2, mem{Base: accessReg, Disp: originAt}) // and Room after it
 	t.VFill(true, true, origin, placeReg)
 	t.VFill(true, true, room, tmp2)
 	t.V3(arm64.VCMEQ, true, good, good, good)

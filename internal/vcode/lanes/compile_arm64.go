@@ -11,7 +11,7 @@ type (
 	vop   = arm64.VOp
 )
 
-// The vector registers. Those behind the allocated ones collect results of comparisons, one for each of groupRegs.
+// The vector registers. Those after the allocated ones collect results of comparisons, one for each of groupRegs.
 const (
 	vectorBytes = 16
 	vectorRegs  = 32

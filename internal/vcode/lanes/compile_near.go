@@ -5,7 +5,7 @@ package lanes
 // Loads of one piece of memory whose addresses differ by constants, such as those of an unrolled loop, are checked
 // together. The first load of such a set, its leader, is checked for all loads that follow it. These are executed with
 // constant offsets from its address. If the check fails, the list ends at the leader, and the rest of the list begins
-// behind it.
+// after it.
 
 // span is the range checked with a load: the bytes from lo to hi, counted from the first byte of the load. hi is 0 if
 // the load is checked by itself.

@@ -16,7 +16,7 @@ func grouped(c Code) bool {
 	return vectorCode[c] != nil || t.isScalar(c) || t.isLoad(c)
 }
 
-// TestCodeLayout holds the layouts that compiled code knows.
+// TestCodeLayout checks the layouts that compiled code relies on.
 func TestCodeLayout(t *testing.T) {
 	var x Regs
 	var a Access
@@ -35,14 +35,14 @@ func TestCodeLayout(t *testing.T) {
 	}
 }
 
-// TestPossible wants machine code on every ARM under Linux: there, tests of it must not be skipped.
+// TestPossible checks that every ARM under Linux has machine code, so that its tests are not skipped there.
 func TestPossible(t *testing.T) {
 	if runtime.GOOS == "linux" && runtime.GOARCH == "arm64" && possible != Compiling {
 		t.Errorf("the best tier is %s", possible)
 	}
 }
 
-// TestLeftToGo names the operations for which there is no code.
+// TestLeftToGo lists the operations without machine code.
 func TestLeftToGo(t *testing.T) {
 	want := map[string]string{"amd64": "Clz32 Clz64 F32toS64Z F32toU64Z F64toS64Z F64toU32Z F64toU64Z S64toF32 S64toF64 U64toF32 U64toF64", "arm64": ""}
 	for _, masked := range []bool{false, true} {

@@ -56,7 +56,7 @@ func (t *translator) noteValues(a *accessOp, from amd64.Mem) (before amd64.Mem) 
 	return before
 }
 
-// copyBytes copies n bytes, a multiple of 16, and returns the place behind them.
+// copyBytes copies n bytes, a multiple of 16, and returns the place after them.
 func (t *translator) copyBytes(to, from amd64.Mem, n int32) amd64.Mem {
 	for n > 0 {
 		t.V2M(amd64.VMOVDQU, n >= 32, 0, from)

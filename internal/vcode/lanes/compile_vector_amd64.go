@@ -439,7 +439,7 @@ func floatCompares() {
 	}
 }
 
-// loadLanes loads the lanes of a strip from off bytes behind the address in r.
+// loadLanes loads the lanes of a strip from off bytes after the address in r.
 func (t *translator) loadLanes(o *Op, r amd64.Reg, off int32, d amd64.Vec) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	w, op := 32, amd64.VMOVDQU

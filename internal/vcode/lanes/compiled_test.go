@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// manyFiles are register files that do not fit the registers of a processor.
+// manyFiles are register files with more registers than the processor has.
 type manyFiles struct {
 	v32     [40]V32
 	v64     [40]V64
@@ -33,7 +33,7 @@ func (f *manyFiles) fill(r *rand.Rand) {
 	}
 }
 
-// randomOp makes an operation on the first n registers of each file; at is what Run gives where it ends there.
+// randomOp returns an operation on the first n registers of each file. at is the result of Run if it ends there.
 func randomOp(r *rand.Rand, c Code, n int, at uint64) Op {
 	o := Op{Code: c, Imm: r.Uint64()}
 	switch {
@@ -59,7 +59,7 @@ func randomOp(r *rand.Rand, c Code, n int, at uint64) Op {
 	return o
 }
 
-// favourites are operations of which random lists have many: those that are compiled into groups.
+// favourites returns the operations that are frequent in random lists: those that are compiled into groups.
 func favourites(t *testing.T) []Code {
 	var cs []Code
 	for c := Code(1); c < OpGoto; c++ {
@@ -73,10 +73,10 @@ func favourites(t *testing.T) []Code {
 	return cs
 }
 
-// keptScalars are the scalars that are addresses throughout the lists of some rounds of TestCompiled.
+// keptScalars is the number of scalars that are addresses throughout the lists of some rounds of TestCompiled.
 const keptScalars = 20
 
-// keep lets only copies write the scalars that are addresses, and accesses read them.
+// keep allows only copies to write the scalars that are addresses, and accesses to read them.
 func keep(o *Op) {
 	field := func(p *int32) *int32 {
 		*p %= keptScalars * sizes[scalars]
@@ -94,7 +94,7 @@ func keep(o *Op) {
 	}
 }
 
-// differsIn compares what lists of operations, each of which has its number as Imm, have told.
+// differsIn compares the logs of lists of operations. Each operation has its number as Imm.
 func differsIn(code []Op, x, y *Log, mask uint32) string {
 	for i := range x.N {
 		if s := differsAt(accessOps[code[y.Heads[i].Imm].Code-OpLoad8ULine], x, y, i, mask); s != "" {
@@ -104,8 +104,8 @@ func differsIn(code []Op, x, y *Log, mask uint32) string {
 	return ""
 }
 
-// TestCompiled compares compiled lists with the Go code: operations in groups, accesses at which they end and behind which they begin
-// again, with few registers and with many, in all lanes and in some; in half of the rounds with addresses that can be reached mostly.
+// TestCompiled compares compiled lists with the Go code: operations in groups, accesses before which they end and after
+// which they begin again, few and many registers, all and some lanes, and in half of the rounds mostly valid addresses.
 func TestCompiled(t *testing.T) {
 	if possible < Compiling {
 		t.Skip("no machine code on this machine")
@@ -201,7 +201,7 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
-// lanesOf returns the lanes of a strip of an operation; 0 where it has no vector.
+// lanesOf returns the lanes of a strip of an operation, or 0 if it has no vector.
 func lanesOf(c Code) int {
 	n := 0
 	for _, f := range operands[c] {
@@ -227,7 +227,7 @@ func TestCompiledTargets(t *testing.T) {
 		Make(OpIfPred, 9, 0, 0, opBytes, 2*opBytes),
 		Make(OpGoto, 50, 0, 0, -4*opBytes, 1),
 		Make(OpGoto, 51, 0, 0, 0, 1),
-		Make(OpMul32, 0, 0, 0, 1), // 6: behind the loop
+		Make(OpMul32, 0, 0, 0, 1), // 6: after the loop
 		{Code: OpEnd, Imm: 60},
 	}
 	starts := []int32{0, 6}
@@ -251,7 +251,7 @@ func TestCompiledTargets(t *testing.T) {
 
 const opBytes = int32(unsafe.Sizeof(Op{}))
 
-// TestTierVariable has what a choice of the tier gives.
+// TestTierVariable checks the results of a choice of the tier.
 func TestTierVariable(t *testing.T) {
 	defer use(possible)
 	if err := chooseTier(""); err != nil || Best() != possible {
@@ -268,7 +268,7 @@ func TestTierVariable(t *testing.T) {
 	}
 }
 
-// TestCompiledAgain compiles one list twice, which gives the same code.
+// TestCompiledAgain checks that compiling a list twice gives the same code.
 func TestCompiledAgain(t *testing.T) {
 	if possible < Compiling {
 		t.Skip("no machine code on this machine")
@@ -281,7 +281,7 @@ func TestCompiledAgain(t *testing.T) {
 	}
 }
 
-// TestCompiledFar has registers, accesses and constants further away than an instruction of ARM reaches.
+// TestCompiledFar has registers, accesses and constants that are too far for one instruction of ARM.
 func TestCompiledFar(t *testing.T) {
 	if possible < Compiling {
 		t.Skip("no machine code on this machine")

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// TestGuard loads and stores some lanes of memory that ends at a page nobody may touch.
+// TestGuard loads and stores some lanes of memory that ends at an inaccessible page.
 func TestGuard(t *testing.T) {
 	page := os.Getpagesize()
 	all, err := syscall.Mmap(-1, 0, 2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -46,8 +46,8 @@ func TestGuard(t *testing.T) {
 	})
 }
 
-// guardLists does the loads and stores of lists for lanes side by side. What they reach must take all lanes, but the page ends
-// at the last one of the mask: the others are not touched.
+// guardLists makes the loads and stores of lists for adjacent lanes. The valid range contains all lanes, but the page
+// ends at the last lane of the mask. The other lanes must not be accessed.
 func guardLists(mask uint32, end func(size int) unsafe.Pointer) {
 	for c := OpLoad8ULine; c < OpLoad32Rows; c++ {
 		a := accessOps[c-OpLoad8ULine]

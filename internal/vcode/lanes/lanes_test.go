@@ -14,13 +14,14 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// entry is a generated function: the parameters before the mask as name:type, d first where there is one, and a call.
+// entry is a generated function: the parameters before the mask as name:type, with the result d first if there is one,
+// and a call.
 type entry struct {
 	name, params string
 	call         func(*args) uint32
 }
 
-// args are arguments by the parameter's position.
+// args are the arguments by position of the parameter.
 type args struct {
 	v32  [5]*V32
 	v64  [5]*V64
@@ -40,7 +41,7 @@ func (e *entry) parse() (ps []param, hasD bool) {
 	return ps, len(ps) > 0 && ps[0].name == "d"
 }
 
-// entryOf returns the function of a name.
+// entryOf returns the function with a name.
 func entryOf(name string) *entry {
 	return &generated[slices.IndexFunc(generated, func(e entry) bool { return e.name == name })]
 }
@@ -48,8 +49,8 @@ func entryOf(name string) *entry {
 // compiledOps are lists of one operation, by the operation.
 var compiledOps = map[Op]*Compiled{}
 
-// do calls the function, or does its operation by code that is compiled for it where that is the tier. Arguments that are one vector
-// are one register.
+// do calls the function, or, in a tier with machine code, compiled code for its operation. Arguments that are the same
+// vector are one register.
 func (e *entry) do(x *args) uint32 {
 	if Best() != Compiling {
 		return e.call(x)
@@ -107,8 +108,8 @@ func (e *entry) do(x *args) uint32 {
 	return f.preds[0] & x.mask
 }
 
-// asPTX says which instruction computes the same in a lane, and from which parameters. Forms with a scalar are found
-// through the function they are a form of.
+// asPTX has the instruction that computes the same in a lane, and the parameters that are its sources. Forms with a
+// scalar are found through the function of which they are a form.
 var asPTX = map[string]string{
 	"RSub#S": "sub.u# s a", "Not#": "not.b# a", "Mad#": "mad.lo.u# a b c", "Mul#": "mul.lo.u# a b",
 	"Add#": "add.u# a b", "Sub#": "sub.u# a b", "And#": "and.b# a b", "Or#": "or.b# a b", "Xor#": "xor.b# a b",
@@ -147,7 +148,7 @@ var asPTX = map[string]string{
 // reference computes a lane from the values of the parameters after d.
 type reference func(v []uint64, lane uint64) uint64
 
-// asGo computes what is no instruction.
+// asGo computes functions that are not an instruction.
 var asGo = map[string]reference{
 	"Affine32":   func(v []uint64, l uint64) uint64 { return uint64(uint32(v[0] + l*v[1])) },
 	"Affine64":   func(v []uint64, l uint64) uint64 { return v[0] + l*v[1] },
@@ -225,7 +226,7 @@ func find(t *testing.T, e *entry, spellings map[string]*isa.Spelling) reference 
 	}
 }
 
-// lookUp finds the line of asPTX, and the names it has for the parameters.
+// lookUp returns the line of asPTX, and its names of the parameters.
 func lookUp(e *entry, ps []param) (string, []string) {
 	names := make([]string, len(ps))
 	for i, p := range ps {
@@ -322,7 +323,7 @@ func randomMask(r *rand.Rand) uint32 {
 	return r.Uint32()
 }
 
-// fill gives a parameter a random value that its contract allows.
+// fill sets a parameter to a random value that its contract allows.
 func (x *args) fill(r *rand.Rand, i int, p param, base string) {
 	x.v32[i], x.v64[i] = new(V32), new(V64)
 	near := r.IntN(2) == 0
@@ -358,7 +359,7 @@ func (x *args) fill(r *rand.Rand, i int, p param, base string) {
 	}
 }
 
-// value is what the reference sees of parameter i in lane l.
+// value returns the value of parameter i in lane l for the reference.
 func (x *args) value(i, l int, p param) uint64 {
 	switch p.typ {
 	case "*V32":
@@ -385,7 +386,7 @@ func (x *args) alias(r *rand.Rand, ps []param) {
 	}
 }
 
-// bothWays runs a test on each tier that the machine has, the best one first.
+// bothWays runs a test on each tier of the machine, the best one first.
 func bothWays(t *testing.T, f func(t *testing.T)) {
 	defer use(possible)
 	for tier := possible; ; tier-- {
@@ -397,7 +398,7 @@ func bothWays(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// use makes a tier the one that is used.
+// use selects a tier.
 func use(t Tier) { current.Store(uint32(t)) }
 
 func TestGenerated(t *testing.T) {
@@ -421,7 +422,7 @@ func TestGenerated(t *testing.T) {
 	})
 }
 
-// TestSpecial tries the special values against each other: all pairs, and all triples for FMA.
+// TestSpecial checks combinations of the special values: all pairs, and all triples for FMA.
 func TestSpecial(t *testing.T) {
 	spellings := map[string]*isa.Spelling{}
 	list := isa.Spellings()
@@ -449,7 +450,7 @@ func TestSpecial(t *testing.T) {
 	})
 }
 
-// trySpecial runs through the products of the special values.
+// trySpecial checks all combinations of the special values.
 func trySpecial(t *testing.T, e *entry, ref reference, n int) {
 	count := max(len(special32), len(special64))
 	total := 1
@@ -533,7 +534,7 @@ func checkWith(t *testing.T, e *entry, ref reference, r *rand.Rand, prepare func
 	return true
 }
 
-// TestLop3 tries every table.
+// TestLop3 checks every table.
 func TestLop3(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		e := entryOf("Lop3")
@@ -555,7 +556,7 @@ func TestLop3(t *testing.T) {
 	})
 }
 
-// TestApprox walks over the numbers of f32, all exponents, and wants the bits of package approx.
+// TestApprox compares f32 numbers of all exponents with the bits of package approx.
 func TestApprox(t *testing.T) {
 	step := uint32(9973)
 	if testing.Short() {
@@ -579,7 +580,7 @@ func TestApprox(t *testing.T) {
 	})
 }
 
-// TestDivide32 tries the quotients next to whole numbers, where a wrong rounding would show.
+// TestDivide32 checks quotients next to integers, where a wrong rounding would show.
 func TestDivide32(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -601,7 +602,8 @@ func TestDivide32(t *testing.T) {
 	})
 }
 
-// TestTime prints how long each function takes with a full mask, the least of many runs: the machine may be busy.
+// TestTime prints the time of each function with a full mask. It is the minimum of many runs, because the machine may
+// be busy.
 func TestTime(t *testing.T) {
 	if testing.Short() || !testing.Verbose() {
 		t.Skip("prints times: go test -v -run TestTime")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMemory compares every load with bytes moved one by one; lanes outside of the mask have offsets far outside.
+// TestMemory compares every load with moves of single bytes. Lanes outside the mask have offsets far outside.
 func TestMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 200 {
@@ -56,7 +56,7 @@ func testLoad64(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// TestMemoryWrites compares every store with bytes moved one by one.
+// TestMemoryWrites compares every store with moves of single bytes.
 func TestMemoryWrites(t *testing.T) {
 	type stores struct {
 		name    string
@@ -102,7 +102,7 @@ func TestMemoryWrites(t *testing.T) {
 	}
 }
 
-// access is memory to scatter over, and memory for lanes side by side that is as short as the mask allows.
+// access is memory for scattered accesses, and memory for adjacent lanes that is as short as the mask allows.
 type access struct {
 	mem, whole, side []byte
 	off              V64

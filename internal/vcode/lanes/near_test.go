@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// TestNear: loads that are checked together load what each by itself would. Where one of them cannot be done the list may end before
-// it, at another one, and goes on behind that.
+// TestNear checks that loads that are checked together load the same as separate loads. If one of them is not possible,
+// the list may end before it, at another one, and continues after that.
 func TestNear(t *testing.T) {
 	if possible < Compiling {
 		t.Skip("no machine code on this machine")
@@ -98,7 +98,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestNaNsOnTheirWay: whatever NaN goes through sums and products, what is read otherwise is the one NaN.
+// TestNaNsOnTheirWay checks that NaNs may have any bits within sums and products, and that other operations read the
+// canonical NaN.
 func TestNaNsOnTheirWay(t *testing.T) {
 	var f files
 	for l := range 32 {

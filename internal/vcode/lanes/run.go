@@ -83,17 +83,17 @@ func (o *Op) Scalar() (reg int32, ok bool) {
 // executed often should be compiled; see Compile.
 func Run(code []Op, x *Regs, mask uint32) uint64 { return runGo(code, x, mask) }
 
-// after returns operation n behind o.
+// after returns operation n after o.
 func (o *Op) after(n int) *Op {
 	return (*Op)(unsafe.Add(unsafe.Pointer(o), n*int(unsafe.Sizeof(Op{}))))
 }
 
-// jump returns how many operations behind o Run continues. It returns false if Run ends.
+// jump returns how many operations after o Run continues. It returns false if Run ends.
 //
-// OpGoto adds C to Steps and D to Marks and goes on B bytes behind. Run ends if B is 0, or if Steps plus A is Limit or
-// more. OpIfScalar goes on B bytes behind if scalar A is odd, and C bytes behind otherwise. OpIfPred goes on B bytes
-// behind if predicate A holds in all lanes of the mask, and C bytes behind if it holds in none; Run ends if it holds in
-// some.
+// Distances are in bytes from o. OpGoto adds C to Steps and D to Marks and continues at distance B. Run ends if B is 0,
+// or if Steps plus A is Limit or more. OpIfScalar continues at distance B if scalar A is odd, and at C otherwise.
+// OpIfPred continues at distance B if predicate A holds in all lanes of the mask, and at C if it holds in none. Run ends
+// if it holds in some.
 func (x *Regs) jump(o *Op, mask uint32) (n int, ok bool) {
 	yes := true
 	switch o.Code {

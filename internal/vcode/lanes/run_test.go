@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
-// files are register files of a few registers.
+// files are register files with a few registers.
 type files struct {
 	v32     [8]V32
 	v64     [8]V64
@@ -34,12 +34,12 @@ func randomFiles(r *rand.Rand) *files {
 	return f
 }
 
-// runList is Run, by code that is compiled for it where that is the tier.
+// runList is Run, with compiled code in a tier with machine code.
 func runList(list []Op, x *Regs, mask uint32) uint64 {
 	return listRunner(list, x)(x, mask)
 }
 
-// listRunner returns what does a list with registers like those of x.
+// listRunner returns a function that executes a list with registers like those of x.
 func listRunner(list []Op, x *Regs) func(x *Regs, mask uint32) uint64 {
 	if Best() != Compiling {
 		return func(x *Regs, mask uint32) uint64 { return Run(list, x, mask) }
@@ -121,7 +121,7 @@ func TestRunFunctions(t *testing.T) {
 	})
 }
 
-// words compute the operations on predicates (a lane at a time, in the lowest bit) and scalars.
+// words compute the operations on predicates (one lane at a time, in the lowest bit) and on scalars.
 var words = map[Code]func(a, b, c, imm uint64) uint64{
 	OpPredCopy: func(a, _, _, _ uint64) uint64 { return a }, OpPredNot: func(a, _, _, _ uint64) uint64 { return ^a },
 	OpPredAnd: func(a, b, _, _ uint64) uint64 { return a & b }, OpPredOr: func(a, b, _, _ uint64) uint64 { return a | b },
@@ -183,7 +183,7 @@ func choose(c, a, b uint64) uint64 {
 	return b
 }
 
-// TestRunWords tries the operations on predicates and scalars.
+// TestRunWords checks the operations on predicates and scalars.
 func TestRunWords(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(19, 20))
@@ -238,7 +238,8 @@ func TestRunWords(t *testing.T) {
 // TestRunLists compares long lists with the Go code.
 func TestRunLists(t *testing.T) { bothWays(t, runLists) }
 
-// isPattern reports whether lanes lie at offsets that are not compared with anything: random ones leave all memory.
+// isPattern reports whether the lanes of an operation have offsets that are not checked: random ones would be outside
+// memory.
 func isPattern(c Code) bool {
 	return c >= OpLoad8ULine && c < OpSteadyS && accessOps[c-OpLoad8ULine].how == pattern
 }
@@ -281,7 +282,7 @@ func runLists(t *testing.T) {
 	}
 }
 
-// TestRunJumps goes through lists with jumps: a loop, with a condition of each kind.
+// TestRunJumps executes lists with jumps: a loop with a condition of each kind.
 func TestRunJumps(t *testing.T) {
 	const size = int32(32)
 	bothWays(t, func(t *testing.T) {
@@ -323,8 +324,8 @@ func TestRunJumps(t *testing.T) {
 	})
 }
 
-// TestRunTime prints what an operation costs in a list of 64, each of the one before or of the eighth before, and what
-// the same calls cost.
+// TestRunTime prints the time of an operation in a list of 64, each dependent on the one before or on the eighth
+// before, and of the same calls.
 func TestRunTime(t *testing.T) {
 	if testing.Short() || !testing.Verbose() {
 		t.Skip("prints times: go test -v -run RunTime")

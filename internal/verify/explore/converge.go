@@ -5,7 +5,7 @@ import "fencepost.dev/fencepost/internal/verify/model"
 // This file implements exchanges between the lanes of a warp that happen to be at an instruction together, as
 // activemask requests them. Nothing determines which lanes these are. Each lane that reaches the instruction chooses a
 // set of lanes, itself included, and waits until all of them have reached it with the same choice. An execution in
-// which a lane waits in vain is abandoned. The first choice of a lane is to be alone. This choice is always possible,
+// which a lane waits for ever is abandoned. The first choice of a lane is to be alone. This choice is always possible,
 // so it is the one with which events that a revisit cuts must have been added.
 
 // gather explores each choice for the next step of thread t, which reaches the place of the exchange.
@@ -56,7 +56,7 @@ func (g *graph) together(t int, step *Op) int32 {
 	return int32(free)
 }
 
-// futile reports whether thread t would wait in vain: for a thread that has ended, or that waits for t with another
+// futile reports whether thread t would wait for ever: for a thread that has ended, or that waits for t with another
 // choice.
 func (x *explorer) futile(t int, step *Op) bool {
 	g := x.g

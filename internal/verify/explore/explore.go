@@ -68,7 +68,7 @@ const (
 	Complete Ending = iota // every thread has ended
 	Blocked                // a thread spins, and the value it waits for has been written or may be written in another execution
 	Cut                    // a thread has reached the bound of a loop
-	Stuck                  // a thread waits in vain: no thread can make a step, and each spinning thread has read the last value written
+	Stuck                  // a thread waits forever: no thread can make a step, and each spinning thread has read the last value written
 	Diverged               // a thread waits at a barrier that another thread does not reach
 )
 
@@ -358,7 +358,7 @@ func (x *explorer) proceed(e int) {
 }
 
 // stale reports whether e, which ended an iteration that changed nothing, has read a value that is not the last one.
-// The search need not go on then. The execution without the iteration is consistent too, and a later write by another
+// Then the search can stop here. The execution without the iteration is consistent too, and a later write by another
 // thread is explored where e reads the last value and waits. This holds for e only: the reads before it may belong to
 // an execution in which e reads another value and the loop ends.
 func (x *explorer) stale(e int) bool {
@@ -414,7 +414,8 @@ func (x *explorer) arrive(t int, op *Op) {
 	g.pop()
 }
 
-// exited counts the ended threads that arrival a of thread t does not meet, and calls f, if it is not nil, for each.
+// exited counts the ended threads of t's barrier that have not arrived with arrival a of t. It calls f, if it is not
+// nil, for each.
 func (x *explorer) exited(t int, a *event, f func(o int)) int {
 	g, n := x.g, 0
 	for o := range g.threads {

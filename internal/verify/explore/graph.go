@@ -146,14 +146,14 @@ func (g *graph) members(t int, op *Op) int {
 	return n
 }
 
-// meet makes room for the location of a step.
+// meet allocates the data of the location of a step.
 func (g *graph) meet(op *Op) {
 	if op.Kind == Read || op.Kind == Write || op.Kind == Update {
 		g.name(int(op.Loc) + 1)
 	}
 }
 
-// name makes room for n locations. Existing ones are not moved.
+// name allocates locations until there are n. Existing ones are not moved.
 func (g *graph) name(n int) {
 	for len(g.locs) < n {
 		g.locs = append(g.locs, &location{})

@@ -26,7 +26,7 @@ func (p *straight) Resume(t int, s []int64, _ int64, op *Op) {
 	*op = p.threads[t][s[0]]
 }
 
-// randomStraight has relaxed accesses of two locations and fences.
+// randomStraight returns a program with relaxed accesses to two locations and with fences.
 func randomStraight(r *rand.Rand) *straight {
 	p := &straight{}
 	scope := func() model.Scope { return model.Scope(1 + r.IntN(4)) }
@@ -46,8 +46,8 @@ func randomStraight(r *rand.Rand) *straight {
 	return p
 }
 
-// TestFences compares the two computations of axiom SC: on executions whose fences are made sc when they are complete, so that
-// there are some that are not consistent.
+// TestFences compares the two computations of axiom SC. The fences of the executions are made sc after the executions
+// are complete, so that some executions are inconsistent.
 func TestFences(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 0))
 	cyclic, compared := 0, 0

@@ -170,7 +170,7 @@ type Options struct {
 	Stops bool
 	// Registers are slots of the kernel's registers that Register is asked for. No threads are symmetric then.
 	Registers []int32
-	// Vain says that threads are followed after iterations in vain too. Tests want nothing to come of it.
+	// Vain says that threads are followed after useless iterations too. Tests check that this changes no result.
 	Vain bool
 }
 
@@ -429,7 +429,7 @@ func (p *Program) endless(s []int64, from, to *state) bool {
 }
 
 // Pass records that a thread in a state has passed a barrier that is not a step of the program: nothing that it did
-// before is an iteration in vain.
+// before is a useless iteration.
 func (p *Program) Pass(s []int64) { s[wordHistory], s[wordAnchor] = 0, 0 }
 
 // vain reports whether a thread that has gone from state was to state is without an effect visible to others might as
@@ -818,7 +818,7 @@ func (p *Program) Final(x explore.Execution, addr, n uint64) []byte {
 	return out
 }
 
-// Register gives the value of one of Options.Registers when a thread has ended.
+// Register returns the value of one of Options.Registers when a thread has ended.
 func (p *Program) Register(x explore.Execution, thread int, slot int32) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ func (l *list[T]) add(v *T) {
 	if old := l.all.Load(); old != nil {
 		all = *old
 	}
-	all = append(all, v) // behind the elements that readers of the old list see
+	all = append(all, v) // after the elements that readers of the old list see
 	l.all.Store(&all)
 }
 

@@ -38,7 +38,7 @@ type Registers interface {
 
 // Registered is an execution of a launch whose formulas mention registers.
 type Registered interface {
-	// Register gives the value of a register, by its number, when a thread has ended.
+	// Register returns the value of a register, by its number, when a thread has ended.
 	Register(thread int, number int32) int64
 }
 

@@ -94,7 +94,7 @@ func (e *editor) open(i int) int {
 }
 
 // statement returns the first and last token of the statement that contains token i, and whether it is the body of an
-// if or a loop without braces. For a change behind it, i may be in the condition of a waiting loop, one without a body.
+// if or a loop without braces. For a change after it, i may be in the condition of a waiting loop, one without a body.
 func (e *editor) statement(i int, behind bool) (from, to int, bare bool, err error) {
 	from = i
 	for j := i - 1; ; j-- {
@@ -144,7 +144,7 @@ func indent(src string, at int) string {
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
-// put inserts statements before or behind the statement of token i.
+// put inserts statements before or after the statement of token i.
 func (e *editor) put(src string, i int, before, behind []string) error {
 	from, to, bare, err := e.statement(i, len(before) == 0)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/verify/explore"
 )
 
-// TestErrors holds the message, with its position, for each mistake.
+// TestErrors checks the message and the position for each mistake.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"", `t:1:1: the file is empty: begin it with "C NAME" or "PTX NAME"`},
@@ -84,7 +84,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNoGrid refuses the size of a grid where the test names its threads.
+// TestNoGrid checks that the size of a grid is refused if the test names its threads.
 func TestNoGrid(t *testing.T) {
 	for _, o := range []Options{{Grid: 2}, {Block: 2}} {
 		for _, src := range []string{"C a\nthread A {}", "PTX a\nP0 ;"} {
@@ -128,7 +128,7 @@ func TestPTXStyle(t *testing.T) {
 	}
 }
 
-// run explores a test of one thread and gives the final values of its variables.
+// run explores a test of one thread and returns the final values of its variables.
 func run(t *testing.T, body string) string {
 	t.Helper()
 	test, err := Parse("t", "C a\nint x, y, a[4] = 7;\nthread A {"+body+"}", Options{})
@@ -176,7 +176,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// FuzzParse wants an error with a position or a test that can be explored, whatever the file.
+// FuzzParse checks that any file gives an error with a position, or a test that can be explored.
 func FuzzParse(f *testing.F) {
 	names, err := filepath.Glob("../testdata/*.litmus")
 	if err != nil || len(names) == 0 {

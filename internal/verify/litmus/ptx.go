@@ -623,7 +623,7 @@ func (p *parser) isRegister(name string) bool {
 	return register && !shared
 }
 
-// target reads the register that an instruction writes, and the comma behind it.
+// target reads the register that an instruction writes, and the comma after it.
 func (p *parser) target() (int32, error) {
 	t, err := p.name("a register")
 	if err != nil {
@@ -681,7 +681,7 @@ func (p *parser) variable(in *instr) error {
 	return nil
 }
 
-// address reads a memory operand and the comma behind it.
+// address reads a memory operand and the comma after it.
 func (p *parser) address(in *instr) error {
 	if err := p.variable(in); err != nil {
 		return err

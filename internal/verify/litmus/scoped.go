@@ -582,7 +582,7 @@ func (p *parser) doWhile(begin pos) error {
 	return p.expect(";", "after do ... while (...)")
 }
 
-// forLoop reads for (init; condition; step) statement. It reads the step a second time behind the statement.
+// forLoop reads for (init; condition; step) statement. It reads the step a second time after the statement.
 func (p *parser) forLoop(begin pos) error {
 	p.scopes = append(p.scopes, map[string]int32{})
 	if err := p.expect("(", "after for"); err != nil {

@@ -140,7 +140,7 @@ type Program struct {
 	Aligned bool
 }
 
-// The words of a thread's state behind those of the program: its current step, the place of the step, and the step that
+// The words of a thread's state after those of the program: its current step, the place of the step, and the step that
 // follows the inserted ones.
 const (
 	wordPhase = iota
@@ -215,7 +215,7 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	default:
 		at := int32(own[wordPos])
 		p.Program.Resume(t, s[:n], value, op)
-		// A thread that waits, or that does not count, does not reach a fence behind its loop.
+		// A thread that waits, or that does not count, does not reach a fence after its loop.
 		if c.After.Order != model.NA && op.Kind != explore.Await && op.Kind != explore.Assumed {
 			save(own[wordOp:], op)
 			own[wordPhase] = atFenceAfter

@@ -114,7 +114,7 @@ func EditCUDA(src string, changes map[int]CUDA) (string, error) {
 	return joined(out, func(n int) bool { return changes[n].Drop && out[n-1] == "" }), nil
 }
 
-// cudaLine makes a change in line i. What comes behind a later line goes to behind.
+// cudaLine makes a change in line i. It adds what is to follow a later line to behind.
 func cudaLine(lines, out, behindLines []string, i int, c CUDA) (string, error) {
 	line := lines[i]
 	var err error
@@ -196,7 +196,7 @@ func cudaLine(lines, out, behindLines []string, i int, c CUDA) (string, error) {
 	return text, nil
 }
 
-// cudaLoopEnd gives the last line of the while loop that begins with line i, and whose condition is on that line. It is -1 if there is no such
+// cudaLoopEnd returns the last line of the while loop that begins with line i, and whose condition is on that line. It is -1 if there is no such
 // loop, or if more follows on its last line.
 func cudaLoopEnd(lines []string, i int) int {
 	text := cudaComment.ReplaceAllStringFunc(strings.Join(lines[i:], "\n"), func(c string) string {
@@ -231,7 +231,7 @@ func cudaLoopEnd(lines []string, i int) int {
 	return i + strings.Count(text[:end], "\n")
 }
 
-// closing gives where the bracket that opens at a place of a text is closed, or -1.
+// closing returns where the bracket that opens at a place of a text is closed, or -1.
 func closing(text string, at int) int {
 	open := 0
 	for k := at; k < len(text); k++ {

@@ -184,7 +184,7 @@ func (s *suggester) side(e int, scope model.Scope, release bool, other int) []Pa
 // maxBarriers is the number of places at which a barrier is tried for one race.
 const maxBarriers = 12
 
-// barriers suggests a barrier before b or before an earlier step, and behind a. Places that most threads of the CTA
+// barriers suggests a barrier before b or before an earlier step, and after a. Places that most threads of the CTA
 // reach come first.
 func (s *suggester) barriers(a, b int) {
 	if s.need(a, b) != model.CTA {

@@ -1,13 +1,13 @@
-// The calls that the compiler makes for accesses and functions.
+// The functions that the compiler calls for accesses and function calls.
 
-// place is where an address is in a thread's table of what it did. Neighbours are neighbours; blocks of 512 bytes are scattered, as
-// the rows of a matrix would meet in the same places.
+// place returns the index of an address in the table seen of a thread. Adjacent addresses have adjacent places. Blocks
+// of 512 bytes are scattered, because rows of a matrix would otherwise share the same places.
 static inline u64 place(uptr address) {
 	return (address >> 2 ^ (u64)(address >> 9) * 0x9E3779B97F4A7C15 >> (64 - SEEN_BITS)) % SEEN;
 }
 
-// access records an access of the program. What the thread did already since it last synchronised is left out: no detector would
-// find more. A read after a write of the same bytes is, too.
+// access_at records an access. It omits an access that the thread has already made since its last synchronisation, and
+// a read after a write of the same bytes: a detector would find no more races.
 static inline void access_at(uptr address, u64 size, u64 code, u64 write, uptr pc) {
 	struct thread *t = self;
 	if (UNLIKELY(!t) && !(t = begin()))
@@ -60,7 +60,7 @@ ACCESS(16, 4)
 EXPORT void __tsan_read_range(void *a, unsigned long n) { range(a, n, READ_RANGE, RETURN_ADDRESS); }
 EXPORT void __tsan_write_range(void *a, unsigned long n) { range(a, n, WRITE_RANGE, RETURN_ADDRESS); }
 
-// A destructor stores a virtual table that is there already: that changes nothing.
+// A destructor stores the pointer of a virtual table that is stored already. This changes nothing.
 EXPORT void __tsan_vptr_update(void **a, void *to) {
 	if (*a != to)
 		access_at((uptr)a, sizeof to, 3, 1, RETURN_ADDRESS);
@@ -97,7 +97,7 @@ EXPORT void __tsan_init(void) {
 		begin();
 		adopt();
 	}
-	load_modules(); // the caller is not known: the compiler may jump here
+	load_modules(); // the caller is unknown, because the compiler may jump here
 }
 
 EXPORT void __tsan_ignore_thread_begin(void) {}

@@ -1,13 +1,14 @@
-// Atomic operations: what the compiler calls in their place does them, and records them.
+// Atomic operations. The compiler calls these functions instead. They perform the operation and record it.
 //
-// A lock for some addresses makes the operation and its ticket one step, so that the checker sees the modification order of each
-// object. The number of a record: bit 0 reads, bit 1 writes, then 3 bits each for the order and for that of a failure.
+// A lock for a set of addresses (a stripe) makes the operation and its ticket one step, so the checker sees the
+// modification order of each object. In the number of a record, bit 0 means reads, bit 1 means writes, 3 bits are the
+// memory order, and 3 more bits are the order on failure.
 
 enum { STRIPES = 256, READS = 1, WRITES = 2 };
 
 static struct stripe {
 	int lock;
-	u64 version; // of what was written under it
+	u64 version; // increased twice by each write
 	char pad[48];
 } stripes[STRIPES];
 
@@ -21,7 +22,7 @@ static inline void lock_stripe(struct stripe *s) {
 			sched_yield();
 }
 
-// change makes the version odd, which settle makes even again: a load between may see either value.
+// change makes the version odd, and settle makes it even again. A load in between may return either value.
 static inline void change(struct stripe *s, u64 does) {
 	if (does & WRITES)
 		__atomic_store_n(&s->version, s->version + 1, __ATOMIC_SEQ_CST);
@@ -31,11 +32,11 @@ static inline void unlock_stripe(struct stripe *s) { __atomic_store_n(&s->lock, 
 
 enum { CONSUME = 1, ACQUIRE, RELEASES, ACQ_REL, SEQ_CST };
 
-// Last loads of a thread: one that finds the version that it found before learns nothing new.
+// The last loads of a thread. A load that finds the version of the load before gives no new order.
 struct loaded { const volatile void *address; u64 version, epoch; };
 static __thread struct loaded loads[16] __attribute__((tls_model("initial-exec")));
 
-// settle records an atomic operation under its stripe.
+// settle records an atomic operation while its stripe is locked.
 static inline void settle(struct thread *t, struct stripe *s, const volatile void *a, u64 size, u64 does, int order, uptr pc) {
 	if (does & WRITES)
 		__atomic_store_n(&s->version, s->version + 1, __ATOMIC_RELEASE);
@@ -44,7 +45,8 @@ static inline void settle(struct thread *t, struct stripe *s, const volatile voi
 
 typedef unsigned __int128 u128;
 
-// A signal handler that interrupts an atomic operation must not wait for its stripe, so an operation of a thread that is in the recorder is done without it and not recorded.
+// A signal handler that interrupts an atomic operation must not wait for its stripe. So an operation of a thread that
+// is inside the recorder is performed without a lock and not recorded.
 #define OPERATION(a, type, does, order, body) ({ \
 	struct thread *t = enter(); \
 	struct stripe *s = stripe_of(a); \
@@ -61,7 +63,7 @@ typedef unsigned __int128 u128;
 	} \
 	result; })
 
-// again says that a thread has loaded from the address since it last was written to.
+// again reports whether the thread has loaded from the address since it was last written.
 static inline int again(const volatile void *a, struct thread *t) {
 	struct loaded *l = &loads[((uptr)a >> 2) % 16];
 	return l->address == a && l->epoch == t->epoch && l->version == __atomic_load_n(&stripe_of(a)->version, __ATOMIC_ACQUIRE);
@@ -139,7 +141,8 @@ EXPORT void __tsan_atomic_thread_fence(int order) {
 
 EXPORT void __tsan_atomic_signal_fence(int order) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
-// 16 bytes: the stripe's lock alone makes them atomic, since all accesses come here. What it does may depend on what was there.
+// Operations of 16 bytes. The lock of the stripe makes them atomic, since all accesses come here. Whether an operation
+// writes may depend on the old value.
 #define WIDE(a, does, order, body) ({ \
 	struct thread *t = enter(); \
 	struct stripe *s = stripe_of(a); \
@@ -179,15 +182,15 @@ EXPORT int __tsan_atomic128_compare_exchange_weak(volatile u128 *a, u128 *e, u12
 	return __tsan_atomic128_compare_exchange_strong(a, e, v, order, failure);
 }
 
-// Where clang knows no instruction, for 16 bytes or more, it calls libatomic, whose code is not instrumented. The names are those of
-// built-in functions too.
+// For 16 bytes or more, where clang knows no instruction, it calls libatomic, which is not instrumented. These
+// functions have the names of built-in functions.
 #define OF_LIBATOMIC(name) __asm__("__atomic_" #name)
 EXPORT void any_load(size_t n, const volatile void *a, void *to, int order) OF_LIBATOMIC(load);
 EXPORT void any_store(size_t n, volatile void *a, void *from, int order) OF_LIBATOMIC(store);
 EXPORT void any_exchange(size_t n, volatile void *a, void *from, void *to, int order) OF_LIBATOMIC(exchange);
 EXPORT _Bool any_compare_exchange(size_t n, volatile void *a, void *e, void *from, int order, int failure) OF_LIBATOMIC(compare_exchange);
 
-// any executes body under the stripe, and records the first bytes of the variable: 16 at most, a power of two.
+// ANY executes body while the stripe is locked. It records the first bytes of the variable: a power of two, at most 16.
 #define ANY(n, a, does, order, body) do { \
 	struct thread *t = enter(); \
 	struct stripe *s = stripe_of(a); \
@@ -199,7 +202,7 @@ EXPORT _Bool any_compare_exchange(size_t n, volatile void *a, void *e, void *fro
 	if (t) \
 		leave(t); } while (0)
 
-// Not by memcpy and memcmp, which are recorded.
+// memcpy and memcmp would be recorded.
 static void copy(volatile char *to, const volatile char *from, size_t n) {
 	for (size_t i = 0; i < n; i++)
 		to[i] = from[i];

@@ -1,6 +1,6 @@
-// Threads that begin and are joined.
+// Creation and joining of threads.
 
-// Numbers of threads by their handles: a table that is searched from a handle's place on.
+// The numbers of threads by their handles. The search in this table begins at the place of the handle.
 enum { HANDLES = 1 << 13 };
 static struct handle { u64 handle; u32 number; } handles[HANDLES];
 static int handles_lock;
@@ -32,7 +32,7 @@ static int known(u64 h, u32 *number) {
 	return found;
 }
 
-// newborn is what a thread gets from the one that creates it, which waits until it is not needed any more.
+// newborn is what a thread gets from its creator. The creator waits until the thread has copied it.
 struct newborn {
 	void *(*run)(void *);
 	int (*run11)(void *);
@@ -44,7 +44,8 @@ struct newborn {
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
-// last runs among the destructors of a thread's data. Others may come after it once, and are recorded: it asks to be called again.
+// last is one of the destructors of a thread's data. Other destructors may run after it once, and are recorded: last
+// asks to be called again.
 static void last(void *n) {
 	if ((uptr)n > 1)
 		pthread_setspecific(key, (void *)((uptr)n - 1));
@@ -54,7 +55,7 @@ static void last(void *n) {
 
 static void make_key(void) { pthread_key_create(&key, last); }
 
-// adopt is for a thread that nobody was seen to create. It may be joined, too, and end before the process.
+// adopt handles a thread whose creation was not recorded. The thread can be joined, and it can end before the process.
 static void adopt(void) {
 	if (!self)
 		return;
@@ -93,7 +94,7 @@ static int create(struct newborn *n, uptr pc) {
 	return !off;
 }
 
-// begun waits for a new thread; one that could not be created has ended.
+// begun waits until a new thread has begun. A thread that could not be created counts as joined.
 static void begun(struct newborn *n, int ok, uptr pc) {
 	if (!ok)
 		record(NULL, JOIN, 1, n->number, pc);
@@ -119,7 +120,7 @@ EXPORT int thrd_create(thrd_t *t, int (*run)(void *), void *argument) {
 	return e;
 }
 
-// The number is looked up first: once joined, the handle may be another thread's.
+// The number is looked up first, because after the join another thread may have the handle.
 #define JOINING(name, params, args) \
 	EXPORT int name params { \
 		u32 number; \

@@ -1,24 +1,25 @@
-// OpenMP by GCC: libgomp synchronises by futexes, which are not recorded, so its calls are recorded by what they mean.
+// OpenMP by GCC. libgomp synchronises by futexes, which are not recorded, so these functions record the meaning of its
+// calls.
 
 struct team {
 	struct team *outer;
-	u64 object; // number of objects to synchronise on: see TEAM_BARRIER
-	u32 tasks;  // any were made
+	u64 object; // number of the first of its synchronisation objects: see TEAM_BARRIER
+	u32 tasks;  // it has made tasks
 };
 
-// task is an explicit task, or the implicit one of a thread in a team.
+// task is an explicit task, or the implicit task of a thread in a team.
 struct task {
 	struct task *outer;
 	struct group *group;
 	u32 final; // the tasks that it makes are executed at once
-	u32 asked; // for the number of its thread
+	u32 asked; // it has asked for the number of its thread
 	u64 id;
 };
 
 struct group { struct group *outer; u64 id; };
 
-// Objects to synchronise on have numbers that are no addresses of programs, 8 for each call of new_object: what is on a stack may have the
-// address of what was there before.
+// Synchronisation objects have numbers that are not addresses of the program: a variable on a stack may have the
+// address of an earlier one. Each call of new_object returns 8 numbers.
 static u64 new_object(void) {
 	static u64 last;
 	return (1ULL << 47) + 8 * __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
@@ -27,18 +28,18 @@ static u64 new_object(void) {
 enum { TEAM_BARRIER, TEAM_ORDERED, TEAM_COPY, TEAM_BEGINS, TEAM_ENDS };
 
 struct region_start {
-	void *reductions; // where libgomp finds them in the data of a region that has some
+	void *reductions; // libgomp finds them here in the data of a region with reductions
 	void (*run)(void *);
 	void *data;
 	struct team team;
 };
 
-// Explicit tasks are recorded as threads of their own, with numbers of threads: nothing orders two tasks because one thread has
-// executed both. tasked says that there were any.
+// Explicit tasks are recorded as threads of their own, with numbers of threads: two tasks are not ordered because one
+// thread has executed both. tasked is set if there has been any.
 static u32 tasked;
 
-// make_task begins the life of a task, which continues from another one, 0 for the present one, and gives its number. The tasks of a loop
-// continue from one that does nothing itself.
+// make_task begins the life of a task and returns its number. The task continues from another one, or from the current
+// one if from is 0. The tasks of a loop continue from a task that does nothing itself.
 static u32 make_task(u32 from, int loop, uptr pc) {
 	u32 number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&tasked, 1, __ATOMIC_RELAXED);
@@ -55,7 +56,7 @@ static int locate_module(struct dl_phdr_info *info, size_t size, void *unused) {
 	return 0;
 }
 
-// go_on makes the thread go on with a task. What its stack holds below frame is nobody's any more.
+// go_on makes the thread continue with a task. The part of its stack below frame is then unused.
 static void go_on(u32 number, int ended, uptr frame) {
 	struct thread *t = self;
 	if (!t)
@@ -68,8 +69,8 @@ static void go_on(u32 number, int ended, uptr frame) {
 	t->present = number;
 }
 
-// become_thread makes the rest of the present task a part of what the thread does. It uses copies of variables that are the thread's
-// for a reduction.
+// become_thread makes the rest of the current task a part of the thread. For a reduction, the task uses copies of
+// variables that belong to the thread.
 static void become_thread(uptr frame) {
 	struct thread *t = self;
 	if (t && t->present) {
@@ -94,8 +95,9 @@ static void tasks_ended(int all, uptr pc) {
 static void in(struct team *t, int what, u64 kind, uptr pc) { record((void *)(t->object + what), kind, OF_OPENMP, 0, pc); }
 static void of_task(u64 id, u64 kind, uptr pc) { record((void *)id, kind, OF_TASK, 0, pc); }
 
-// A task may use what belongs to the thread that executes it, if it asks for the thread's number in the team. What tasks that have asked do in one
-// thread is therefore ordered, as no other thread of the team has that number. Teams are apart.
+// A task that asks for the number of its thread in the team may use what belongs to that thread. Tasks that have asked
+// in one thread are therefore ordered, because no other thread of the team has that number. Different teams are not
+// ordered.
 static void by_number(u64 team, u64 kind, uptr pc) {
 	struct thread *t = self;
 	if (t && team && __atomic_load_n(&tasked, __ATOMIC_RELAXED))
@@ -107,7 +109,7 @@ static void ask(u32 *asked, u64 team, uptr pc) {
 		*asked = 1, by_number(team, LEARN, pc);
 }
 
-// in_team is what each thread of a team does.
+// in_team is executed by each thread of a team.
 static void in_team(void *p) {
 	struct region_start *r = p;
 	struct thread *t = self;
@@ -125,7 +127,7 @@ static void in_team(void *p) {
 	in(&r->team, TEAM_ENDS, PUBLISH, 0);
 }
 
-// The regions of a thread that have one address are ordered; those of tasks that it executes are not.
+// Parallel regions of a thread with the same address are ordered. Those of the tasks that it executes are not.
 #define IN_TEAM(reductions, call) do { \
 	struct region_start r = {reductions, run, data}; \
 	uptr pc = RETURN_ADDRESS; \
@@ -176,7 +178,7 @@ EXPORT void GOMP_parallel_sections(body *run, void *data, unsigned threads, unsi
 	IN_TEAM(NULL, f(in_team, &r, threads, count, flags));
 }
 
-// A barrier waits for the tasks of the team, too. Outside of a team there is one thread, and nothing to order.
+// A barrier also waits for the tasks of the team. Outside a team there is only one thread, and nothing to order.
 #define AT_BARRIER(call) do { \
 	struct team *team = self ? self->team : NULL; \
 	uptr pc = RETURN_ADDRESS; \
@@ -214,7 +216,7 @@ UNLOCK_CALL(omp_unset_lock, (void *lock), (lock), lock)
 LOCK_CALL(omp_set_nest_lock, (void *lock), (lock), lock)
 UNLOCK_CALL(omp_unset_nest_lock, (void *lock), (lock), lock)
 
-// Fortran's have a name of their own.
+// The functions for Fortran have names of their own.
 LOCK_CALL(omp_set_lock_, (void *lock), (lock), lock)
 UNLOCK_CALL(omp_unset_lock_, (void *lock), (lock), lock)
 LOCK_CALL(omp_set_nest_lock_, (void *lock), (lock), lock)
@@ -229,7 +231,7 @@ TEST_CALL(omp_test_nest_lock)
 TEST_CALL(omp_test_lock_)
 TEST_CALL(omp_test_nest_lock_)
 
-// Parts of loops that run in order, and waits of one iteration for others.
+// Ordered parts of loops, and waits of one iteration for others.
 EXPORT void GOMP_ordered_start(void) {
 	void (*f)(void) = LIBGOMP("GOMP_ordered_start");
 	f();
@@ -243,8 +245,9 @@ EXPORT void GOMP_ordered_end(void) {
 	f();
 }
 
-// A wait of a doacross loop comes after the post of the iteration that it waits for. What both are on is a number made of that of the
-// iteration; if two are the same, which a loop of more than 4096 iterations has, the wait comes after both.
+// A wait of a doacross loop is ordered after the post of the iteration that it waits for. Their synchronisation object
+// has a number computed from the iteration. In a loop of more than 4096 iterations, iterations share numbers, and a
+// wait is ordered after the posts of all that share its number.
 static uptr iteration(u64 team, u32 levels, const u64 *at) {
 	u64 n = at[0];
 	for (u32 i = 1; i < levels; i++)
@@ -252,7 +255,7 @@ static uptr iteration(u64 team, u32 levels, const u64 *at) {
 	return (uptr)(team << 9 | (n & 4095)) & ((1ULL << 48) - 1); // teams are 8 apart
 }
 
-// The start of the loop says how many numbers an iteration has.
+// The start of the loop gives how many numbers identify an iteration.
 #define DOACROSS(name) EXPORT _Bool name(unsigned levels, uptr a, uptr b, uptr c, uptr d, uptr e, uptr f, uptr g) { \
 	_Bool (*start)(unsigned, uptr, uptr, uptr, uptr, uptr, uptr, uptr) = LIBGOMP(#name); \
 	if (self) \
@@ -276,7 +279,7 @@ DOACROSS(GOMP_loop_ull_doacross_runtime_start)
 POST(GOMP_doacross_post)
 POST(GOMP_doacross_ull_post)
 
-// More numbers than the loop has do no harm. Loops of more than 8 levels are not known to exist.
+// Reading more numbers than the loop has is harmless. Loops of more than 8 levels are not known to exist.
 #define AWAIT(name) EXPORT void name(u64 first, ...) { void (*f)(u64, ...) = LIBGOMP(#name); \
 	u64 at[9] = {first}; va_list list; va_start(list, first); \
 	for (int i = 1; i < 9; i++) at[i] = va_arg(list, u64); \
@@ -304,25 +307,26 @@ EXPORT void GOMP_single_copy_end(void *data) {
 	f(data);
 }
 
-// Tasks. A task's data are those of libgomp, preceded by those of the recorder.
+// deferred is the recorder's data of a task. They precede the program's data in the task.
 struct deferred {
-	void *event;          // that a detached task is to fulfil: libgomp writes it here
+	void *event;          // libgomp writes the event of a detached task here
 	void (*run)(void *);
-	void *reductions;     // where libgomp finds them in the data of a taskloop that has some
+	void *reductions;     // libgomp finds them here in the data of a taskloop with reductions
 	void (*copy)(void *, void *);
 	void *from;
 	size_t offset;        // of the program's data
-	size_t size;          // of it
+	size_t size;          // of the program's data
 	struct group *group;
 	struct team *team;
 	u64 id, parent;
-	u32 number;           // as a thread, 0 if it is a part of the one that executes it
+	u32 number;           // as a thread; 0 if it is part of the thread that executes it
 	u32 final, detached;
-	u32 depends, room;    // numbers of dependences, and of those that the list has room for
+	u32 depends, room;    // number and capacity of depend
 	struct { uptr address; int writes; } *depend;
 };
 
-// COPIED runs what copies a task's data to a block of size bytes: it comes after those that had the block before, and before the task.
+// COPIED executes copy, which copies a task's data to a block of size bytes. The copy is ordered after those that had
+// the block before, and before the task.
 #define COPIED(to, size, d, copy) do { \
 	record(to, FRESH, 0, size, 0); \
 	copy; \
@@ -335,7 +339,7 @@ static void copy_task(void *to, void *from) {
 	COPIED(to, d->offset + d->size, d, d->copy((char *)to + d->offset, d->from));
 }
 
-// What comes after a detached task comes after who fulfilled its event. All events are one.
+// What follows a detached task is ordered after the fulfilment of its event. All events are one synchronisation object.
 static u32 fulfilled;
 
 EXPORT void omp_fulfill_event(uptr event) {
@@ -352,7 +356,8 @@ static void learn_fulfilled(uptr pc) {
 		record(&fulfilled, LEARN, OF_TASK, 0, pc);
 }
 
-// Dependences order the tasks that one task makes: its number is a part of what they are on.
+// Dependences order the tasks that one task makes. So the parent's number is part of the number of their
+// synchronisation object.
 static void add_depend(struct deferred *d, u64 parent, uptr address, int writes) {
 	if (d->depends == d->room) {
 		d->room = d->room ? 2 * d->room : 4;
@@ -383,12 +388,12 @@ static void depends_end(struct deferred *d) {
 		record((void *)d->depend[i].address, PUBLISH, d->depend[i].writes ? OF_DEPEND_OUT : OF_DEPEND_IN, 0, 0);
 }
 
-// run_task executes a task. The size bytes at block are its data alone.
+// run_task executes a task. Only the task uses the size bytes at block.
 static void run_task(struct deferred *d, u32 number, void *data, void *block, size_t size) {
 	struct thread *t = self;
 	struct task mine = {t ? t->task : NULL, d->group, d->final, .id = new_object()};
-	struct team *team = t ? t->team : NULL; // none if the thread has done its part of the region, and executes what tasks are left
-	u64 asked = team && mine.outer && mine.outer->asked ? team->object : 0; // whose number the task that waits has asked for
+	struct team *team = t ? t->team : NULL; // NULL if the thread has finished its part of the region and executes remaining tasks
+	u64 asked = team && mine.outer && mine.outer->asked ? team->object : 0; // the team whose number the waiting task has asked for
 	u32 before = t ? t->present : 0;
 	uptr frame = (uptr)__builtin_frame_address(0);
 	by_number(asked, PUBLISH, 0);
@@ -424,7 +429,7 @@ static void begin_task(void *p) {
 	run_task(d, d->number, (char *)p + d->offset, p, d->offset + d->size);
 }
 
-// present_task is the number of the task that the thread executes, 0 outside of all.
+// present_task returns the number of the task that the thread executes, or 0 outside of tasks.
 static u64 present_task(void) { return self && self->task ? self->task->id : 0; }
 
 static void describe(struct deferred *d, body *run, uptr pc) {
@@ -440,8 +445,9 @@ static void describe(struct deferred *d, body *run, uptr pc) {
 	of_task(d->id, PUBLISH, pc);
 }
 
-// list_depends reads the compiler's list: the number, that of the writes, and addresses; or 0, the number, those of the writes,
-// of the mutually exclusive, and of the reads, and addresses, the rest of which are objects that hold one.
+// list_depends reads the compiler's list. In one form it has the number of dependences, the number of writes, and the
+// addresses. In the other it has 0, the number of dependences, the numbers of writes, of mutually exclusive ones and of
+// reads, and the addresses. The remaining addresses are those of objects that hold an address.
 static void list_depends(struct deferred *d, void **list) {
 	size_t n = (size_t)list[0], out = (size_t)list[1], at = 2, in = n;
 	if (!n)
@@ -457,7 +463,7 @@ static void list_depends(struct deferred *d, void **list) {
 
 enum { TASK_FINAL = 2, TASK_DEPEND = 8, TASK_NOGROUP = 1 << 11, TASK_REDUCTION = 1 << 12, TASK_DETACH = 1 << 13 };
 
-// apart says that the task is one of its own where there is no team, too.
+// make makes a task. If apart is set, the task is a thread of its own even outside a team.
 static void make(int apart, uptr pc, body *run, void *data, void (*copy)(void *, void *), long size, long align, _Bool now, unsigned flags, void **depend, int priority, void *detach) {
 	void (*f)(body *, void *, void (*)(void *, void *), long, long, _Bool, unsigned, void **, int, void *) = LIBGOMP("GOMP_task");
 	if (!self) {
@@ -504,7 +510,7 @@ static void await_depends(void **list) {
 
 EXPORT void GOMP_taskwait_depend(void **list) { await_depends(list); }
 
-// Groups are allocated, since they end in another call than they begin.
+// Groups are allocated, because they begin and end in different calls.
 EXPORT void GOMP_taskgroup_start(void) {
 	void (*f)(void) = LIBGOMP("GOMP_taskgroup_start");
 	struct task *t = self ? self->task : NULL;
@@ -528,8 +534,8 @@ EXPORT void GOMP_taskgroup_end(void) {
 	}
 }
 
-// The tasks of a taskloop have their bounds at the beginning of their data, where libgomp writes them, and the recorder's after those. Each
-// loop of the program has a function of its own that knows the size.
+// In the data of a task of a taskloop, the bounds come first, where libgomp writes them, and then the recorder's data.
+// Each loop of the program gets its own function, which knows the size.
 enum { LOOPS = 64 };
 static struct { body *run; long size; } loops[LOOPS];
 static int loops_lock;
@@ -569,7 +575,7 @@ static void copy_loop(void *to, void *from) {
 	REAL(memmove)((char *)to + behind(d->offset), d, sizeof *d);
 }
 
-// A taskloop waits for its tasks, in a group of its own, unless it says otherwise.
+// A taskloop waits for its tasks in a group of its own, unless it has the clause nogroup.
 #define TASKLOOP(name, type) \
 	EXPORT void name(body *run, void *data, void (*copy)(void *, void *), long size, long align, unsigned flags, unsigned long tasks, int priority, type from, type to, type step) { \
 		void (*f)(body *, void *, void (*)(void *, void *), long, long, unsigned, unsigned long, int, type, type, type) = LIBGOMP(#name); \
@@ -600,14 +606,14 @@ static void copy_loop(void *to, void *from) {
 TASKLOOP(GOMP_taskloop, long)
 TASKLOOP(GOMP_taskloop_ull, unsigned long long)
 
-// Tasks that take part in a reduction work on the thread's copies.
+// A task that takes part in a reduction uses the thread's copies.
 EXPORT void GOMP_task_reduction_remap(size_t n, size_t originals, void **list) {
 	void (*f)(size_t, size_t, void **) = LIBGOMP("GOMP_task_reduction_remap");
 	become_thread((uptr)__builtin_frame_address(0));
 	f(n, originals, list);
 }
 
-// Teams. libgomp executes the teams of a league one after another in one thread, so that each is recorded as a task.
+// libgomp executes the teams of a league one after another in one thread, so each team is recorded as a task.
 struct league { body *run; void *data; u32 number; };
 
 static void in_league(void *p) {
@@ -636,8 +642,8 @@ EXPORT void GOMP_teams_reg(body *run, void *data, unsigned teams, unsigned threa
 	record(NULL, TASK_JOINED, 0, l.number, RETURN_ADDRESS);
 }
 
-// Teams within a target region are turns of a loop in its function, which asks for each. What that function has on the stack is forgotten
-// from one to the next: each team has its own private variables there.
+// The teams of a target region are iterations of a loop in its function, which asks for each team. Each team has its
+// own private variables on the stack of that function, so the history of the stack is forgotten between teams.
 EXPORT _Bool GOMP_teams4(unsigned least, unsigned most, unsigned threads, _Bool first) {
 	_Bool (*f)(unsigned, unsigned, unsigned, _Bool) = LIBGOMP("GOMP_teams4"), more = f(least, most, threads, first);
 	struct thread *t = self;
@@ -655,8 +661,9 @@ EXPORT _Bool GOMP_teams4(unsigned least, unsigned most, unsigned threads, _Bool 
 	return more;
 }
 
-// Target regions, on the host. One that is not waited for is made a task: libgomp would execute it in this thread, or say nothing of what
-// it executes in another one. A task without a function is a transfer of data, of which the host has none to do.
+// Target regions on the host. A region that is not waited for (nowait) is made a task: libgomp would execute it in this
+// thread, or would not tell when another thread executes it. A task without a function is a transfer of data, which the
+// host does not need.
 typedef void target_call(int, body *, size_t, void **, size_t *, unsigned short *, unsigned, void **, void **);
 struct target { int device; unsigned flags; body *run; size_t n; void **addresses; size_t *sizes; unsigned short *kinds; void **args; };
 enum { TARGET_NOWAIT = 1, MAP_KIND = 0xff, MAP_FIRSTPRIVATE = 0xc };
@@ -680,10 +687,10 @@ static void target_task(void *p) {
 
 static size_t aligned(size_t n) { return (n + 63) / 64 * 64; }
 
-// later makes a target region a task, with copies of what it is to have then.
+// later makes a target region a task, with copies of its arguments.
 static void later(struct target *o, void **depend, uptr pc) {
 	size_t args = 0, size = aligned(sizeof *o) + aligned(o->n * sizeof(void *)) + aligned(o->n * sizeof(size_t)) + aligned(o->n * sizeof(short));
-	for (void **a = o->args; a && *a; a++) // an argument whose value is the next one has this bit
+	for (void **a = o->args; a && *a; a++) // the next value belongs to an argument with this bit
 		if (args++, (uptr)*a & 1 << 7)
 			a++, args++;
 	size += aligned((args + 1) * sizeof(void *)) + 64;

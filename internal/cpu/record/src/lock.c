@@ -1,9 +1,9 @@
 // Mutexes, read-write locks, spin locks, condition variables, semaphores, barriers and once, of POSIX and C11.
 //
-// What hands something on is recorded before it is done, and what takes it over after.
+// A release is recorded before it is done, and an acquire after.
 
-// OpenMP's library of LLVM locks for itself, by which it would order the threads of regions that have nothing to do with each other: what
-// it means is recorded by its callbacks.
+// LLVM's libomp uses locks internally. They would order threads of unrelated regions, so they are not recorded. The
+// callbacks of libomp record the order that OpenMP defines.
 static uptr libomp_from, libomp_to;
 static int by_libomp(uptr pc) { return pc - libomp_from < libomp_to - libomp_from; }
 
@@ -39,7 +39,7 @@ LOCKING(int, pthread_spin_lock, (pthread_spinlock_t *m), (m), (void *)m)
 LOCKING(int, pthread_spin_trylock, (pthread_spinlock_t *m), (m), (void *)m)
 UNLOCKING(pthread_spin_unlock, pthread_spinlock_t)
 
-// glibc's functions of C11 do not come by those of POSIX. thrd_success is 0.
+// glibc's C11 functions do not call the POSIX ones. thrd_success is 0.
 LOCKING(int, mtx_lock, (mtx_t *m), (m), m)
 LOCKING(int, mtx_trylock, (mtx_t *m), (m), m)
 LOCKING(int, mtx_timedlock, (mtx_t *restrict m, const struct timespec *restrict t), (m, t), m)
@@ -66,7 +66,7 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *m) {
 	return REAL(pthread_rwlock_unlock)(m);
 }
 
-// A wait that is cancelled takes the mutex again before the handlers run.
+// A cancelled wait locks the mutex again before the cleanup handlers run.
 struct waiting { void *mutex; uptr pc; };
 static void cancelled(void *w) { took(((struct waiting *)w)->mutex, ((struct waiting *)w)->pc); }
 
@@ -123,7 +123,7 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
 	return e;
 }
 
-// A thread that waits for a signal, or reads a signalfd, comes after those that have sent it.
+// A thread that waits for a signal, or reads a signalfd, is ordered after the threads that sent the signal.
 static void of_signal(int n, u64 kind, uptr pc) { record((void *)(uptr)n, kind, OF_SIGNAL, 0, pc); }
 
 #define SENDS(name, params, args) \
@@ -138,7 +138,7 @@ SENDS(kill, (pid_t p, int n), (p, n))
 SENDS(raise, (int n), (n))
 SENDS(sigqueue, (pid_t p, int n, const union sigval v), (p, n, v))
 
-// A thread that the C library creates for an event comes after the program has asked for it: see begin.
+// A thread that the C library creates for an event is ordered after the program's request for it: see begin.
 #define ASKS(name, params, args) \
 	EXPORT int name params { \
 		record(&asked_for, PUBLISH, OF_SIGNAL, 0, RETURN_ADDRESS); \
@@ -165,7 +165,7 @@ EXPORT int sigwait(const sigset_t *restrict set, int *restrict n) {
 WAITS_FOR_SIGNAL(sigwaitinfo, (const sigset_t *restrict set, siginfo_t *restrict i), (set, i))
 WAITS_FOR_SIGNAL(sigtimedwait, (const sigset_t *restrict set, siginfo_t *restrict i, const struct timespec *restrict t), (set, i, t))
 
-// once is the call that the thread makes; init functions may make others.
+// once is the current call of the thread. Init functions may make further calls.
 struct once { void *control; void (*init)(void); uptr pc; struct once *outer; };
 static __thread struct once *once __attribute__((tls_model("initial-exec")));
 
@@ -186,7 +186,7 @@ static void init_once(void) {
 ONCE(int, pthread_once, pthread_once_t)
 ONCE(void, call_once, once_flag)
 
-// Guards of static variables of functions. The compiler reads their first byte with acquire.
+// Guards of static variables in functions. The compiler reads the first byte of a guard with acquire.
 extern int __cxa_guard_acquire(u64 *) __attribute__((weak));
 extern void __cxa_guard_release(u64 *) __attribute__((weak));
 static int (*guard_acquire)(u64 *);
@@ -207,13 +207,14 @@ EXPORT void __cxa_guard_release(u64 *g) {
 	guard_release(g);
 }
 
-// std::promise::set_value_at_thread_exit: libstdc++ keeps what makes the state of a future ready for the end of the thread, where it stores to
-// the state's status. That store is recorded before it is done: who loads the status afterwards comes after the thread.
+// std::promise::set_value_at_thread_exit. libstdc++ makes the state of the future ready at the end of the thread, by a
+// store to the status of the state. That store is recorded before it is done: a thread that loads the status afterwards
+// is ordered after this thread.
 struct make_ready {
 	void *next;
 	void (*run)(void *);
-	char *state;                       // a std::weak_ptr: the object, behind whose two pointers the status lies,
-	struct { void *table; int uses, others; } *count; // and its counts of references
+	char *state;                       // a std::weak_ptr: the object, in which the status follows two pointers,
+	struct { void *table; int uses, others; } *count; // and its reference counts
 };
 static void (*run_ready)(void *);
 

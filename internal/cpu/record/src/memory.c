@@ -1,6 +1,6 @@
 // Allocation, and functions of the C library that read and write memory.
 //
-// What dlsym allocates while the real functions are looked for comes from a small arena that is never given back.
+// Memory that dlsym allocates while the real functions are looked up comes from a small arena that is never freed.
 
 static char arena[1 << 16];
 static size_t arena_used;
@@ -14,7 +14,7 @@ static void *from_arena(size_t n) {
 
 static int in_arena(void *p) { return (char *)p >= arena && (char *)p < arena + sizeof arena; }
 
-// Volatile, as over is: the compiler takes dlsym for a function that calls none of this file.
+// looking and over are volatile, because the compiler assumes that dlsym calls no function of this file.
 static __thread volatile int looking __attribute__((tls_model("initial-exec")));
 
 #define ALLOCATOR(name) ({ static __typeof__(name) *f; __typeof__(name) *g = __atomic_load_n(&f, __ATOMIC_RELAXED); \
@@ -29,7 +29,7 @@ static void *allocated(void *p, size_t n, uptr pc) {
 	return p;
 }
 
-// released comes before memory is given back, so that the checker sees it before another thread gets the memory.
+// released is called before memory is freed, so that the checker sees it before another thread gets the memory.
 static void released(void *p, uptr pc) {
 	if (p && region && !over)
 		record(p, RELEASE, instrumented(pc), malloc_usable_size(p), pc);
@@ -83,7 +83,7 @@ EXPORT void *aligned_alloc(size_t align, size_t n) { return allocated(ALLOCATOR(
 EXPORT void *memalign(size_t align, size_t n) { return allocated(ALLOCATOR(memalign)(align, n), n, RETURN_ADDRESS); }
 EXPORT void *valloc(size_t n) { return allocated(ALLOCATOR(valloc)(n), n, RETURN_ADDRESS); }
 
-// The deletes of C++ call free from libstdc++, which nobody instrumented: the program's own call counts.
+// The C++ operators delete call free from libstdc++, which is not instrumented. So the program's own call is recorded.
 #define DELETE(name, ...) EXPORT void name(void *p, ##__VA_ARGS__) { \
 	if (!p) \
 		return; \
@@ -109,7 +109,8 @@ EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 	return p == MAP_FAILED ? p : allocated(p, n, RETURN_ADDRESS);
 }
 
-// Another thread may map the old place at once. A fence that orders nothing has a ticket, so that the accesses so far come first.
+// Another thread may map the old address immediately. A fence that orders nothing has a ticket, so the accesses before
+// it come first.
 EXPORT void *mremap(void *at, size_t from, size_t n, int flags, ...) {
 	va_list more;
 	va_start(more, flags);
@@ -131,7 +132,7 @@ EXPORT int munmap(void *p, size_t n) {
 	return REAL(munmap)(p, n);
 }
 
-// Copies before the real functions are known, as in the dynamic linker's own start.
+// bytes copies before the real functions are known, for example when the dynamic linker starts.
 static void *bytes(void *to, const void *from, size_t n) {
 	volatile char *t = to;
 	const volatile char *f = from;
@@ -146,7 +147,7 @@ static void *bytes(void *to, const void *from, size_t n) {
 
 #define TRACED (self && instrumented(RETURN_ADDRESS))
 
-// move and fill record what the C library's functions do, if traced, and do it.
+// move and fill do what memmove and memset do. If traced is set, they record it.
 static inline void *move(void *to, const void *from, size_t n, int traced, uptr caller) {
 	if (traced) {
 		range(from, n, READ_RANGE, caller);
@@ -179,12 +180,12 @@ MOVING(memcpy, TRACED)
 MOVING(memmove, TRACED)
 EXPORT void *memset(void *to, int c, size_t n) { return fill(to, c, n, TRACED, RETURN_ADDRESS); }
 
-// What clang makes of them from version 15 on.
+// The names that clang calls from version 15 on.
 MOVING(__tsan_memcpy, self != NULL)
 MOVING(__tsan_memmove, self != NULL)
 EXPORT void *__tsan_memset(void *to, int c, size_t n) { return fill(to, c, n, self != NULL, RETURN_ADDRESS); }
 
-// What GCC and the C library make of them with -D_FORTIFY_SOURCE.
+// The names that are called with -D_FORTIFY_SOURCE.
 MOVING_CHECKED(__memcpy_chk)
 MOVING_CHECKED(__memmove_chk)
 EXPORT void *__memset_chk(void *to, int c, size_t n, size_t most) {
@@ -292,8 +293,8 @@ EXPORT char *__strcat_chk(char *to, const char *from, size_t most) {
 	return REAL(__strcat_chk)(to, from, most);
 }
 
-// Threads tell each other by pipes, sockets and eventfds: what was sent comes before what was received. One object stands for all
-// of them, since who waits for several learns of each.
+// Threads communicate by pipes, sockets and eventfds: sending is ordered before receiving. One synchronisation object
+// represents all of them, because a thread that waits for several is ordered after each.
 static void any(u64 kind, uptr pc) {
 	if (self)
 		record(NULL, kind, OF_FILE, 0, pc);
@@ -330,7 +331,7 @@ WRITING(write, (int fd, const void *from, size_t n), (fd, from, n))
 WRITING(send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags))
 WRITING(sendto, (int fd, const void *from, size_t n, int flags, const struct sockaddr *a, socklen_t len), (fd, from, n, flags, a, len))
 
-// A pipe that is closed, or a connection, ends what the other side reads.
+// Closing a pipe or a connection ends the read of the other side.
 EXPORT int close(int fd) {
 	through(fd, PUBLISH, RETURN_ADDRESS);
 	return REAL(close)(fd);
@@ -374,7 +375,7 @@ POLLING(ppoll, (struct pollfd *p, nfds_t n, const struct timespec *t, const sigs
 POLLING(select, (int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x, struct timeval *restrict t), (n, r, w, x, t))
 POLLING(pselect, (int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x, const struct timespec *restrict t, const sigset_t *restrict mask), (n, r, w, x, t, mask))
 
-// Queues of messages, and semaphores of System V.
+// Message queues, and semaphores of System V.
 #define QUEUEING(name, params, args) \
 	EXPORT int name params { \
 		if (TRACED) \

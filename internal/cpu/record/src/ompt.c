@@ -1,8 +1,9 @@
-// OpenMP by LLVM (and Intel): libomp calls a tool that it finds in the program, by OMPT (OpenMP 5.0, chapter 4).
+// OpenMP by LLVM and Intel. libomp calls a tool that it finds in the program, by the interface OMPT (OpenMP 5.0,
+// chapter 4).
 
 typedef union { u64 value; void *ptr; } ompt_data;
 
-enum { // of the manual
+enum { // constants of the specification
 	OMPT_PARALLEL_BEGIN = 3, OMPT_PARALLEL_END, OMPT_TASK_CREATE, OMPT_TASK_SCHEDULE, OMPT_IMPLICIT_TASK,
 	OMPT_SYNC_REGION_WAIT = 16, OMPT_DEPENDENCES = 18, OMPT_SYNC_REGION = 23, OMPT_MUTEX_ACQUIRED = 27, OMPT_FLUSH = 29, OMPT_REDUCTION = 31,
 	OMPT_SCOPE_BEGIN = 1, OMPT_SCOPE_END,
@@ -13,18 +14,19 @@ enum { // of the manual
 	OMPT_DEPEND_IN = 1, OMPT_DEPEND_SOURCE = 5, OMPT_DEPEND_SINK,
 };
 
-// A team has objects to synchronise on, from its number on: its begin, the even and the odd barriers, its end, and its tasks; a task: its begin, its children.
+// Synchronisation objects. Those of a team, numbered from the team's number on: its begin, its even and its odd
+// barriers, its end, and its tasks. Those of a task: its begin, and its children.
 enum { TEAM_BEGIN, TEAM_BARRIERS, TEAM_END = 3, TEAM_TASKS, TASK_BEGIN = 0, TASK_CHILDREN };
 
 struct lgroup { struct lgroup *outer; u64 object; };
 
 struct ltask {
 	u64 object, parent, team;
-	u32 barriers; // that its thread has come to in the team
+	u32 barriers; // number of barriers that its thread has reached in the team
 	u32 begun;
-	u32 number; // as a thread, 0 if it is a part of the one that executes it
+	u32 number; // as a thread; 0 if it is part of the thread that executes it
 	u32 at_once, untied;
-	u32 asked; // for the number of its thread
+	u32 asked; // it has asked for the number of its thread
 	struct lgroup *group;
 	struct deferred depends;
 };
@@ -56,7 +58,7 @@ static void implicit_task(int end, ompt_data *team, ompt_data *task, unsigned th
 		struct ltask *t = new_task();
 		task->ptr = t;
 		t->number = self ? self->present : 0;
-		if (team && team->value) { // teams of a league begin as the first task of a program does
+		if (team && team->value) { // a team of a league begins like the first task of a program
 			t->team = team->value;
 			learn(t->team + TEAM_BEGIN, NULL);
 			tasks_ended(1, NULL); // of an earlier region
@@ -89,7 +91,7 @@ static void sync_region(int kind, int end, ompt_data *team, ompt_data *task, con
 			ALLOCATOR(free)(g);
 		}
 	} else if (kind != OMPT_IN_REDUCTION && t->team) {
-		// A thread may come to the next barrier while others leave this one, but not to the one after that.
+		// A thread may reach the next barrier while others leave this one, but not the one after the next.
 		u64 barrier = t->team + TEAM_BARRIERS + t->barriers % 2;
 		if (end == OMPT_SCOPE_BEGIN) {
 			publish(barrier, pc);
@@ -102,14 +104,15 @@ static void sync_region(int kind, int end, ompt_data *team, ompt_data *task, con
 	}
 }
 
-// The parts of a task reduction are combined when the tasks of the group have ended, and before the region of the group ends.
+// The parts of a task reduction are combined after the tasks of the group have ended, and before the end of the group's
+// region.
 static void sync_region_wait(int kind, int end, ompt_data *team, ompt_data *task, const void *pc) {
 	struct ltask *t = task ? task->ptr : NULL;
 	if (t && kind == OMPT_TASKGROUP && end == OMPT_SCOPE_END && t->group)
 		learn(t->group->object, pc);
 }
 
-// Combining the threads' parts is the runtime's business, which orders it.
+// The runtime orders the combination of the threads' parts. This is not recorded.
 static __thread struct thread *combining __attribute__((tls_model("initial-exec")));
 
 static void reduction(int kind, int end, ompt_data *team, ompt_data *task, const void *pc) {
@@ -140,14 +143,14 @@ static void task_create(ompt_data *by, const void *frame, ompt_data *task, int f
 static int (*task_memory)(void **, size_t *, int);
 static int (*task_info)(int, int *, ompt_data **, void **, ompt_data **, int *);
 
-// Tasks that wait while the thread executes others. A task that is not tied to a thread may be in several threads at a time: one that
-// begins its next part, and one that has left the last part and has not said so.
+// Tasks that wait while the thread executes others. A task that is not tied to a thread may be in two threads at a
+// time: in one that begins its next part, and in one that has left the last part and has not reported it.
 enum { DEPTH = 128 };
 static __thread struct { struct ltask *task; uptr frame; } waiting[DEPTH] __attribute__((tls_model("initial-exec")));
 static __thread u32 waits __attribute__((tls_model("initial-exec")));
 
-// task_schedule is called before the code of a task by the function that calls it: the frames of that code are below, and within MARGIN
-// of this one are only those of libomp.
+// libomp calls task_schedule before it calls the code of a task. The frames of that code are below this frame, and
+// those within MARGIN belong to libomp.
 enum { MARGIN = 256 };
 
 static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
@@ -171,7 +174,8 @@ static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
 			publish(t->team + TEAM_TASKS, NULL);
 		if (t->number && self && self->present == t->number && status != OMPT_TASK_LATE) {
 			ended = 1;
-			// Some versions give a block that begins and ends too early. It lies between its descriptor and the end of a cache line.
+			// Some versions return a block that begins and ends too early. The task's block is between its descriptor
+			// and the end of a cache line.
 			if (task_memory && task_memory(&block, &size, 0) && block)
 				record(prior, FRESH, 0, (((uptr)block + size + 63) & ~63ULL) - (uptr)prior, 0);
 		}
@@ -220,12 +224,13 @@ static void task_schedule(ompt_data *prior, int status, ompt_data *next) {
 NUMBER(omp_get_thread_num)
 NUMBER(omp_get_thread_num_)
 
-// The code of a task that is not tied to a thread runs in parts. Another thread may end the task before one that has run a part says that
-// it has, so that a part says so itself. Each such code has a function of its own, as loops have.
+// The code of a task that is not tied to a thread runs in parts. Another thread may end the task before a thread that
+// has run a part reports it. So the code itself reports the end of a part. Each such code gets its own function, like
+// loops.
 typedef int routine(int, void *);
 static routine *untied[LOOPS];
 
-// leave_part publishes what the present task did, for its next part.
+// leave_part orders what the current task did before its next part.
 static void leave_part(uptr pc) {
 	ompt_data *task = NULL;
 	if (self && task_info && task_info(0, NULL, &task, NULL, NULL, NULL) && task && task->ptr && ((struct ltask *)task->ptr)->untied)
@@ -238,7 +243,7 @@ static int run_part(int i, int thread, void *task) {
 	return r;
 }
 
-// A part that is not the last makes the next one itself.
+// A part that is not the last one makes the next part.
 EXPORT int __kmpc_omp_task(void *location, int thread, void *task) {
 	int (*f)(void *, int, void *) = LIBGOMP("__kmpc_omp_task");
 	leave_part(RETURN_ADDRESS);
@@ -262,7 +267,8 @@ static routine *part_of(routine *run) {
 static __thread void *made __attribute__((tls_model("initial-exec"))); // the last task
 static __thread size_t made_size __attribute__((tls_model("initial-exec")));
 
-// What the program writes into the memory of a task before it makes the task comes after those that had the memory before.
+// When the program writes to the memory of a task before it makes the task, the write is ordered after those that had
+// the memory before.
 EXPORT void *__kmpc_omp_task_alloc(void *location, int thread, int flags, size_t size, size_t shared, routine *run) {
 	if (!(flags & 1) && self)
 		run = part_of(run);
@@ -273,7 +279,7 @@ EXPORT void *__kmpc_omp_task_alloc(void *location, int thread, int flags, size_t
 	return t;
 }
 
-// The tasks of a loop are copies of one that is given back without a callback.
+// The tasks of a loop are copies of a task that is freed without a callback.
 static void given_back(void *task, uptr pc) {
 	if (task == made)
 		record(task, FRESH, 0, made_size, pc);
@@ -291,15 +297,15 @@ EXPORT void __kmpc_taskloop_5(void *location, int thread, void *task, int now, u
 	f(location, thread, task, now, from, to, step, nogroup, schedule, grain, modifier, copy);
 }
 
-// Tasks that take part in a reduction work on the thread's copies, of which libomp gives the address.
+// A task that takes part in a reduction uses the thread's copies, whose address libomp returns.
 EXPORT void *__kmpc_task_reduction_get_th_data(int thread, void *group, void *data) {
 	void *(*f)(int, void *, void *) = LIBGOMP("__kmpc_task_reduction_get_th_data");
 	become_thread((uptr)__builtin_frame_address(0));
 	return f(thread, group, data);
 }
 
-// The threads' parts of a reduction with the modifier task are made by the first thread and combined by the last one, of which no callback
-// tells. Each function that combines has one of ours that calls it, as the code of tasks has.
+// For a reduction with the modifier task, the first thread makes the threads' parts and the last one combines them.
+// There is no callback for this. Each function that combines is wrapped by one of ours, like the code of tasks.
 typedef void combiner(void *, void *);
 static combiner *combiners[LOOPS];
 
@@ -354,7 +360,8 @@ static void dependences(ompt_data *task, const struct ompt_depend *list, int n) 
 			add_depend(&t->depends, t->parent, list[i].variable.value, list[i].type != OMPT_DEPEND_IN);
 }
 
-// What waits for dependences without making a task: taskwait, and what is executed at once. No callback tells of it.
+// Waits for dependences that make no task: taskwait, and tasks that are executed immediately. There is no callback for
+// them.
 struct kmp_depend { uptr address; size_t size; unsigned char flags; };
 
 static void learn_depends(int n, struct kmp_depend *list) {
@@ -382,9 +389,9 @@ EXPORT void __kmpc_omp_taskwait_deps_51(void *location, int thread, int n, struc
 	learn_depends(n2, list2);
 }
 
-// Regions that exclude each other, or come in an order. libomp tells of the end of one when another thread may have begun the next, and
-// crashes in telling so where its first thread has ended, so that the end is recorded before the program's call of it. What has the id of a
-// region is known from its begin; locks have calls of their own.
+// Mutually exclusive and ordered regions. libomp reports the end of a region when another thread may already have begun
+// the next one, and crashes in the report if its first thread has ended. So the end is recorded before the program's
+// call. The object of a region's id is known from its begin. Locks have their own calls.
 enum { HELD = 16 };
 static __thread u64 held[HELD] __attribute__((tls_model("initial-exec")));
 static __thread u32 holds __attribute__((tls_model("initial-exec")));
@@ -431,7 +438,7 @@ static int initialize(void *(*lookup)(const char *), int device, ompt_data *tool
 	int (*set)(int, void *) = lookup("ompt_set_callback");
 	if (!set)
 		return 0;
-	if (!instrumented((uptr)set)) // not linked into the program
+	if (!instrumented((uptr)set)) // not linked with the program
 		dl_iterate_phdr(locate_libomp, (void *)set);
 	task_memory = lookup("ompt_get_task_memory");
 	task_info = lookup("ompt_get_task_info");

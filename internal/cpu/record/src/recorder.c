@@ -1,8 +1,8 @@
-// The recorder: what programs that "fencepost cc" links have in place of ThreadSanitizer's runtime library. The compiler's
-// calls (__tsan_*) and the interceptors write what the program does into rings in memory that the checker shares, one for each
-// thread. Without a checker nothing is recorded, and the program runs as it is.
+// The recorder, which "fencepost cc" links instead of ThreadSanitizer's runtime library. The compiler's calls
+// (__tsan_*) and the interceptors write the program's operations into rings in memory that is shared with the checker,
+// one ring for each thread. Without a checker, nothing is recorded, and the program runs normally.
 //
-// One translation unit, so that the calls that the compiler makes for each access are inlined into few instructions.
+// The recorder is one translation unit, so that the compiler's calls for accesses are inlined into few instructions.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,12 +49,12 @@
 #include "share.c"
 #include "ompt.c"
 
-// unlock_all is for a forked process: it does not have the threads that may have held the recorder's locks.
+// unlock_all runs in a forked process, which does not have the threads that may have held the recorder's locks.
 static void unlock_all(void) {
 	attach_lock = modules_lock = handles_lock = loops_lock = 0;
 	for (int i = 0; i < STRIPES; i++)
 		stripes[i].lock = 0;
 }
 
-// Programs that have the recorder are known by this.
+// This symbol identifies programs that are linked with the recorder.
 EXPORT const int fencepost_recorder = VERSION;

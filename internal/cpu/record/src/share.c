@@ -1,11 +1,13 @@
-// Work of OpenMP that goes to whichever thread comes for it: single regions, sections, and loops with the schedules dynamic, guided and runtime.
+// Work of OpenMP that any thread may get: single regions, sections, and loops with the schedules dynamic, guided and
+// runtime.
 //
-// Where there is little of it the first thread gets all, and no race can be seen. A thread that has got the last share therefore waits until
-// another one has come for one: some hundredths of a second at most, and the first times at each place of the program alone. That orders nothing.
+// If there is little work, the first thread gets all of it, and no race can be observed. So a thread that has got the
+// last share waits until another thread has asked for one. It waits some hundredths of a second at most, and only the
+// first times at each place of the program. The wait orders nothing.
 
 enum { SHARERS = 64, TURNS = 16, MOMENT = 300 };
-static struct { uptr pc; u32 turns; } sharers[SHARERS]; // places, by their addresses
-static u32 last_share; // number of the thread that got it, plus one; 0 if nobody is to wait
+static struct { uptr pc; u32 turns; } sharers[SHARERS]; // by the addresses of places in the program
+static u32 last_share; // number of the thread that got the last share, plus one; 0 if no thread is to wait
 
 static void offer(uptr pc) {
 	struct thread *t = self;
@@ -20,20 +22,20 @@ static void offer(uptr pc) {
 		return;
 	for (int i = 0; __atomic_load_n(&last_share, __ATOMIC_RELAXED) == t->number + 1; i++) {
 		if (i == MOMENT) {
-			__atomic_fetch_add(turns, TURNS / 2, __ATOMIC_RELAXED); // it has waited in vain
+			__atomic_fetch_add(turns, TURNS / 2, __ATOMIC_RELAXED); // no other thread has asked
 			break;
 		}
 		nap(i);
 	}
 }
 
-// came is what a thread got.
+// came records whether the thread got a share (some), and whether another is left (more).
 static void came(int some, int more) {
 	if (self && (some || !more))
 		__atomic_store_n(&last_share, some ? self->number + 1 : 0, __ATOMIC_RELAXED);
 }
 
-// The loops of both libraries have at most ten arguments; those that there are not do no harm.
+// The loops of both libraries have at most ten arguments. Passing more arguments than a loop has is harmless.
 #define SHARED(result, name) \
 	EXPORT result name(uptr a, uptr b, uptr c, uptr d, uptr e, uptr f, uptr g, uptr h, uptr i, uptr j) { \
 		result (*get)(uptr, uptr, uptr, uptr, uptr, uptr, uptr, uptr, uptr, uptr) = LIBGOMP(#name), r; \
@@ -64,7 +66,7 @@ SHARED(int, __kmpc_dispatch_next_4u)
 SHARED(int, __kmpc_dispatch_next_8)
 SHARED(int, __kmpc_dispatch_next_8u)
 
-// Those that find a single region taken say nothing of the next one.
+// A thread that finds a single region taken says nothing about the next region.
 EXPORT _Bool GOMP_single_start(void) {
 	_Bool (*f)(void) = LIBGOMP("GOMP_single_start"), r;
 	offer(RETURN_ADDRESS);

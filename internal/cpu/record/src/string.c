@@ -1,9 +1,9 @@
-// More functions of the C library that read and write the program's memory: of strings, and of files.
+// More functions of the C library that access the program's memory: those of strings and of files.
 
 #define READS(what, n) range(what, n, READ_RANGE, RETURN_ADDRESS)
 #define WRITES_TO(what, n) range(what, n, WRITE_RANGE, RETURN_ADDRESS)
 
-// upto is how many bytes are looked at to find an end, most at the most.
+// upto returns how many bytes a search for the end of a string reads: at most most.
 static size_t upto(const char *s, size_t most) {
 	size_t n = length(s, most);
 	return n < most ? n + 1 : n;
@@ -83,7 +83,7 @@ EXPORT char *strpbrk(const char *s, const char *set) {
 	return found;
 }
 
-// The end of a token is overwritten, unless the string ends there.
+// strtok overwrites the end of a token, unless the string ends there.
 EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restrict rest) {
 	char *from = s ? s : *rest, *token = REAL(strtok_r)(s, ends, rest);
 	if (TRACED) {
@@ -95,8 +95,8 @@ EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restri
 	return token;
 }
 
-// Numbers: what is looked at ends with the first character that is none of theirs; nothing is if there is no such base. Headers of glibc
-// 2.38 name functions of C23.
+// Conversions of numbers. They read up to the first character that is not part of a number, and nothing if the base is
+// invalid. Headers of glibc 2.38 name functions of C23.
 #define NUMBER(result, name, more, args) \
 	extern result name(const char *, char ** more); \
 	EXPORT result name(const char *s, char **end more) { \
@@ -133,7 +133,7 @@ SHORT_NUMBER(int, atoi, REAL(strtol)(s, &to, 10))
 SHORT_NUMBER(long, atol, REAL(strtol)(s, &to, 10))
 SHORT_NUMBER(double, atof, REAL(strtod)(s, &to))
 
-// compared is how many bytes of two strings are compared.
+// compared returns how many bytes of two strings are compared.
 static size_t compared(const char *a, const char *b, size_t most, unsigned ignored) {
 	size_t i = 0;
 	for (; i < most; i++) {
@@ -180,7 +180,7 @@ EXPORT char *strndup(const char *s, size_t most) {
 EXPORT void bzero(void *to, size_t n) { fill(to, 0, n, TRACED, RETURN_ADDRESS); }
 EXPORT void *mempcpy(void *restrict to, const void *restrict from, size_t n) { return (char *)move(to, from, n, TRACED, RETURN_ADDRESS) + n; }
 
-// Strings of wide characters, std::wstring among them.
+// Strings of wide characters, which std::wstring uses too.
 EXPORT wchar_t *wmemcpy(wchar_t *restrict to, const wchar_t *restrict from, size_t n) { return move(to, from, n * sizeof *to, TRACED, RETURN_ADDRESS); }
 EXPORT wchar_t *wmemmove(wchar_t *to, const wchar_t *from, size_t n) { return move(to, from, n * sizeof *to, TRACED, RETURN_ADDRESS); }
 EXPORT wchar_t *wmemset(wchar_t *to, wchar_t c, size_t n) {
@@ -207,7 +207,7 @@ EXPORT wchar_t *wcscpy(wchar_t *restrict to, const wchar_t *restrict from) {
 SORTING(qsort, (void *base, size_t n, size_t size, int (*compare)(const void *, const void *)), (base, n, size, compare))
 SORTING(qsort_r, (void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *), void *more), (base, n, size, compare, more))
 
-// The text is written, and what its arguments point to is not told.
+// The write of the text is recorded, but not the reads of what the arguments point to.
 EXPORT int vsnprintf(char *restrict to, size_t most, const char *restrict format, va_list list) {
 	int n = REAL(vsnprintf)(to, most, format, list);
 	if (TRACED && n >= 0 && most)

@@ -1,7 +1,7 @@
-// Threads, their rings, and the way to the checker.
+// Threads, their rings, and the connection to the checker.
 
 #define HIDDEN __attribute__((visibility("hidden")))
-#define EXPORT __attribute__((visibility("default"), weak)) // a program may have a function of its own of that name
+#define EXPORT __attribute__((visibility("default"), weak)) // weak: a program may have a function of the same name
 #define RETURN_ADDRESS ((uptr)__builtin_return_address(0))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -11,19 +11,19 @@ enum { SEEN_BITS = 11, SEEN = 1 << SEEN_BITS };
 struct thread {
 	u64 *ring;
 	u64 head;
-	u64 tail;       // as last seen
+	u64 tail;       // as last read
 	struct slot *slot;
-	u64 epoch;      // of seen: what the thread does again between two synchronisations tells nothing new
-	u32 busy;       // within the recorder: a signal handler that runs meanwhile writes nothing
+	u64 epoch;      // epoch of seen: an access repeated between two synchronisations is not recorded
+	u32 busy;       // inside the recorder: a signal handler that interrupts it records nothing
 	u32 number;
 	u32 ended;
 	struct team *team;   // of OpenMP
 	struct task *task;
-	u32 present;         // number of the task that it executes, 0 for its own
-	u32 levels;          // of the doacross loop that it executes
-	u32 located;         // its thread-local variables were told of
+	u32 present;         // number of the task that it executes; 0 for its own
+	u32 levels;          // levels of the doacross loop that it executes
+	u32 located;         // its thread-local variables have been recorded
 	uptr target;         // frame of the target region that it executes
-	u32 before, league, in_team; // numbers of tasks, while it executes the teams of one
+	u32 before, league, in_team; // numbers of tasks, while it executes the teams of a league
 	u64 seen[SEEN];
 };
 
@@ -31,10 +31,11 @@ static __thread struct thread *self __attribute__((tls_model("initial-exec")));
 static __thread volatile int over __attribute__((tls_model("initial-exec"))); // the thread has ended, or cannot be recorded
 
 static struct region_head *region;
-static int attached; // 1 where the checker was looked for
-static u32 threads;  // numbers given out
+static int attached; // 1 once the checker has been looked for
+static u32 threads;  // number of threads that have numbers
 
-// The addresses of code distinguish programs from libraries that are not instrumented: interceptors record only the former's calls.
+// The addresses of code distinguish instrumented modules from other libraries. Interceptors record only calls from
+// instrumented modules.
 static struct module code[MODULES];
 static u32 codes;
 
@@ -57,8 +58,8 @@ static void nap(int n) {
 	}
 }
 
-// room waits until the ring takes n records more, and if it has to wait, until it takes many: waking up costs more than a record. It
-// returns 0 when the checker takes nothing more.
+// room waits until the ring has room for n more records. If it has to wait, it waits until there is room for many,
+// because waking up costs more than a record. It returns 0 if the checker has stopped reading.
 static int __attribute__((noinline)) room(struct thread *t, u64 n) {
 	for (int i = 0;; i++) {
 		t->tail = __atomic_load_n(&t->slot->tail, __ATOMIC_ACQUIRE);
@@ -74,7 +75,7 @@ static inline u64 word(uptr address, u64 kind, u64 size) {
 	return ((u64)address & 0xffffffffffff) | kind << 48 | size << 56;
 }
 
-// put writes a record, or two.
+// put writes a record of two words. put2 writes one of four words.
 static inline void put(struct thread *t, u64 a, u64 b) {
 	if (UNLIKELY(t->head + 1 - t->tail > RECORDS) && !room(t, 1))
 		return;
@@ -94,12 +95,13 @@ static inline void put2(struct thread *t, u64 a, u64 b, u64 c, u64 d) {
 	__atomic_store_n(&t->slot->head, t->head, __ATOMIC_RELEASE);
 }
 
-// synchronise writes a record with a ticket. Room comes first: who has a ticket holds up the checker.
+// synchronise writes a record with a ticket. It waits for room before it takes the ticket, because the checker waits
+// for each ticket.
 static void synchronise(struct thread *t, uptr address, u64 kind, u64 size, u64 number, uptr pc) {
 	if (UNLIKELY(t->head + 2 - t->tail > RECORDS) && !room(t, 2))
 		return;
 	t->epoch++;
-	if (UNLIKELY((t->epoch & 0xfff) == 0)) { // seen keeps 12 bits of it
+	if (UNLIKELY((t->epoch & 0xfff) == 0)) { // seen has only 12 bits of it
 		for (int i = 0; i < SEEN; i++)
 			t->seen[i] = 0;
 		t->epoch++;
@@ -110,7 +112,7 @@ static void synchronise(struct thread *t, uptr address, u64 kind, u64 size, u64 
 
 static void attach(void);
 
-// enter gives the thread's state, or NULL where nothing is to be recorded; leave ends what it began.
+// enter returns the thread's state, or NULL if nothing is to be recorded. leave ends the section that enter begins.
 static struct thread *begin(void);
 
 static inline struct thread *enter(void) {
@@ -140,7 +142,8 @@ static void record(const volatile void *address, u64 kind, u64 size, u64 number,
 	}
 }
 
-// stack finds the calling thread's stack. pthread_getattr_np reads /proc for the main thread, whose stack is about here.
+// stack finds the stack of the calling thread. For the main thread, pthread_getattr_np would read /proc, so its stack
+// is estimated from a local variable.
 static void stack(uptr *from, uptr *to) {
 	pthread_attr_t a;
 	void *address = NULL;
@@ -154,11 +157,12 @@ static void stack(uptr *from, uptr *to) {
 	pthread_attr_destroy(&a);
 }
 
-// start makes the state of the calling thread. forked is 0 for the first thread, and those that nobody was seen to create.
+// start makes the state of the calling thread. forked is 0 for the first thread, and for threads whose creation was not
+// recorded.
 static struct thread *start(u32 number, int forked) {
 	struct slot *s = slots();
 	int i = 0;
-	for (int n = 0; n < 4096; n++) { // ended threads' slots come free when they are read
+	for (int n = 0; n < 4096; n++) { // slots of ended threads become free after they are read
 		u32 none = FREE;
 		for (i = 0; i < SLOTS && !(none = FREE, __atomic_compare_exchange_n(&s[i].state, &none, TAKEN, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)); i++)
 			;
@@ -191,7 +195,7 @@ static struct thread *start(u32 number, int forked) {
 	return t;
 }
 
-static char asked_for; // an object to synchronise on: threads that nobody was seen to create come after what asks for such
+static char asked_for; // a synchronisation object: threads whose creation was not recorded are ordered after requests for such threads
 
 static struct thread *__attribute__((noinline)) begin(void) {
 	if (over)
@@ -221,7 +225,7 @@ static void finish(void) {
 static void unlock_all(void);
 static void adopt(void);
 
-// child makes a forked process one of its own.
+// child makes a forked process a recorded process of its own.
 static void child(void) {
 	unlock_all();
 	if (region)
@@ -235,7 +239,7 @@ static void child(void) {
 	adopt();
 }
 
-// tell_modules writes the modules that the region does not have yet. A lock is held, or no other thread runs.
+// tell_modules writes the modules that the region does not have yet. The caller holds a lock, or no other thread runs.
 static void tell_modules(void) {
 	for (u32 i = region->modules; i < codes; i++) {
 		((struct module *)((char *)region + MODULES_AT))[i] = code[i];
@@ -275,8 +279,8 @@ done:
 	__atomic_store_n(&attach_lock, 0, __ATOMIC_RELEASE);
 }
 
-// imports says whether a library has instrumented code: it then needs __tsan_init. What a library needs is in its table of
-// symbols before what it defines, which alone is hashed.
+// imports reports whether a library has instrumented code: such a library needs __tsan_init. In its table of symbols,
+// the needed ones precede the defined ones, and only the defined ones are hashed.
 static int imports(struct dl_phdr_info *info) {
 	const ElfW(Dyn) *d = NULL;
 	for (int i = 0; i < info->dlpi_phnum; i++)
@@ -306,7 +310,7 @@ static int imports(struct dl_phdr_info *info) {
 	return 0;
 }
 
-// add_module keeps the code of a module that has instrumented code: the executable, and libraries.
+// add_module adds the executable, or a library, if it has instrumented code.
 static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
 	int executable = *(int *)first;
 	*(int *)first = 0;
@@ -346,7 +350,7 @@ static void load_modules(void) {
 	over = before;
 }
 
-// real finds the function that an interceptor replaces.
+// real returns the function that an interceptor replaces.
 static void *real(const char *name) {
 	int before = over;
 	over = 1;

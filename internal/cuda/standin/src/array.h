@@ -1,16 +1,16 @@
-// array.h: CUDA arrays, texture objects and surface objects, for both faces. Part of bottom.h.
+// array.h: CUDA arrays, texture objects and surface objects, for both APIs. Part of bottom.h.
 
-// An array is device memory whose elements lie in rows without gaps. The handle stays valid after the array is freed, so that the
-// checker tells of what is done with it then.
+// An array is device memory with elements in rows without gaps. The handle stays valid after the array is freed, so
+// that the checker reports later uses.
 struct fp_array {
   u64 mark; // fpIsArray
   u64 at;
-  u64 width, height, depth; // in elements as the program gave them: 0 for a dimension that the array lacks
+  u64 width, height, depth; // in elements, as the program gave them: 0 for a dimension that the array lacks
   u64 pitch, slice;         // in bytes
   u32 element;              // bytes
   int bits[4], format;      // see cudaChannelFormatDesc
   unsigned flags;           // fpArray...
-  int part;                 // a level of a mipmapped array, which is freed as a whole
+  int part;                 // it is a level of a mipmapped array, which is freed as a whole
 };
 
 enum { fpArrayLayered = 1, fpArraySurface = 2, fpArrayCube = 4, fpArrayGather = 8, fpArrayColor = 0x20 };
@@ -55,7 +55,7 @@ static int fp_array_make(struct fp_array **out, const int bits[4], int format, u
   return e;
 }
 
-// A mipmapped array: levels that lie one after the other in one allocation, each at a multiple of 512 bytes from the first
+// A mipmapped array: its levels are adjacent in one allocation, each at a multiple of 512 bytes from the first
 // (descriptor.Texture.Level).
 struct fp_mipmap {
   u64 mark; // fpIsMipmap
@@ -103,7 +103,7 @@ static int fp_mipmap_level(struct fp_array **a, const struct fp_mipmap *m, unsig
   return 0;
 }
 
-// fp_mipmap_free frees the memory; the handles stay valid as those of arrays do.
+// fp_mipmap_free frees the memory. The handles stay valid, like those of arrays.
 static int fp_mipmap_free(const struct fp_mipmap *m) {
   if (m && m->mark != fpIsMipmap) return fpInvalidHandle;
   return m ? fp_request(FP_Free, (const u64[]){m->level[0]->at, FP_KIND_ARRAY}, 2, NULL, 0) : 0;
@@ -114,8 +114,8 @@ static int fp_array_free(const struct fp_array *a) {
   return a ? fp_request(FP_Free, (const u64[]){a->at, FP_KIND_ARRAY}, 2, NULL, 0) : 0;
 }
 
-// fp_array_box gives the box of an array that begins at byte x of row y of slice z; an error when width bytes, height rows and depth
-// slices from there leave the array.
+// fp_array_box returns the box of an array that begins at byte x of row y of slice z. It returns an error if width
+// bytes, height rows and depth slices from there exceed the array.
 static int fp_array_box(const struct fp_array *a, u64 x, u64 y, u64 z, u64 width, u64 height, u64 depth, struct fp_box *box) {
   if (!a || a->mark != fpIsArray) return fpInvalidHandle;
   u64 rows = fp_least_one(a->height), slices = fp_least_one(a->depth);
@@ -124,7 +124,7 @@ static int fp_array_box(const struct fp_array *a, u64 x, u64 y, u64 z, u64 width
   return 0;
 }
 
-// fp_texture is what the checker is told of a texture or surface: numbers, in the order of the request.
+// fp_texture is the description of a texture or surface for the checker: numbers, in the order of the request.
 struct fp_texture {
   u64 at, pitch, slice, width, height, depth, dims, layered, cube, linear, format, bits[4];
   u64 address[3], filter, normalized, as_float, srgb, border[4];
@@ -141,7 +141,7 @@ static struct fp_texture fp_texture_of_array(const struct fp_array *a) {
   return t;
 }
 
-// fp_texture_of_memory describes memory of height rows; pitch 0: linear memory, of width bytes.
+// fp_texture_of_memory describes memory of height rows. If pitch is 0, it is linear memory of width bytes.
 static struct fp_texture fp_texture_of_memory(u64 at, const int bits[4], int format, u64 width, u64 height, u64 pitch) {
   struct fp_texture t = {.at = at, .pitch = pitch, .width = width, .height = height, .depth = 1, .dims = 2, .format = (u64)format, .levels = 1};
   u64 element = 0;
@@ -161,7 +161,7 @@ static void fp_texture_border(struct fp_texture *t, const float border[4]) {
   for (int i = 0; i < 4; i++) t->border[i] = fp_bits_of(border[i]);
 }
 
-// fp_texture_mipmap says which levels a texture has and how they are read.
+// fp_texture_mipmap sets the levels of a texture and how they are read.
 static void fp_texture_mipmap(struct fp_texture *t, const struct fp_mipmap *m, int blend, float bias, float least, float most) {
   t->levels = m->levels, t->blend = !!blend;
   t->bias = fp_bits_of(bias), t->least = fp_bits_of(least), t->most = fp_bits_of(most);
@@ -186,10 +186,12 @@ static int fp_surface_create(const struct fp_array *a, u64 *object) {
   return fp_texture_create(&t, 1, object);
 }
 
-// What the program described an object by comes after what the engine reads of it: the resource, how it is read, and the view of it.
+// The program's descriptions of an object follow the engine's data of the object: the resource, the modes of reading,
+// and the view.
 enum { fpObjectResource = FP_TEXTURE, fpObjectModes = fpObjectResource + 160, fpObjectView = fpObjectModes + 160, fpObjectEnd = FP_OBJECT };
 
-// fp_described keeps n bytes of a description at an object, or gives them back (get); an error when it is no object.
+// fp_described stores n bytes of a description at an object, or reads them (get). It returns an error if there is no
+// such object.
 static int fp_described(u64 object, int at, void *description, size_t n, int get) {
   u64 place[4] = {0};
   int e = description ? fp_request(FP_Pointer, &object, 1, place, 4) : fpInvalidValue;
@@ -205,14 +207,15 @@ static int fp_described(u64 object, int at, void *description, size_t n, int get
   return 0;
 }
 
-// fp_view is a view of a resource (cudaResourceViewDesc): some of its levels and layers, perhaps in another format.
+// fp_view is a view of a resource (cudaResourceViewDesc): some of its levels and layers, possibly in another format.
 struct fp_view {
   int format; // 0: that of the resource; see fp_view_format
   size_t width, height, depth;
   unsigned first_level, last_level, first_layer, last_layer, reserved[16];
 };
 
-// fp_view_format gives a texture the format of a view: three of one, two and four channels for each kind of channel.
+// fp_view_format sets a texture's format to that of a view. Each kind of channel has three formats, of one, two and
+// four channels.
 static int fp_view_format(struct fp_texture *t, int format) {
   static const struct {
     char kind, bits;
@@ -230,7 +233,7 @@ static int fp_view_format(struct fp_texture *t, int format) {
   return before == after ? 0 : fpInvalidValue;
 }
 
-// fp_view_of makes a texture of an array, or of a mipmapped one, that of a view.
+// fp_view_of makes a view of an array, or of a mipmapped array, a texture.
 static int fp_view_of(struct fp_texture *t, const struct fp_array *a, const struct fp_mipmap *m, const struct fp_view *v) {
   if (!a && !m) return fpInvalidValue; // memory has no views
   if (m && (v->last_level >= m->levels || v->first_level > v->last_level)) return fpInvalidValue;
@@ -252,7 +255,7 @@ static int fp_view_of(struct fp_texture *t, const struct fp_array *a, const stru
   return fp_view_format(t, v->format);
 }
 
-// fp_describe keeps the descriptions of a new object.
+// fp_describe stores the descriptions of a new object.
 static int fp_describe(u64 object, const void *resource, size_t n, const void *modes, size_t m, const struct fp_view *view) {
   int e = fp_described(object, fpObjectResource, (void *)resource, n, 0);
   if (!e && modes) e = fp_described(object, fpObjectModes, (void *)modes, m, 0);
@@ -261,7 +264,7 @@ static int fp_describe(u64 object, const void *resource, size_t n, const void *m
 
 static int fp_view_back(struct fp_view *v, u64 object) {
   int e = fp_described(object, fpObjectView, v, sizeof *v, 1);
-  return e || v->width ? e : fpInvalidValue; // it has none
+  return e || v->width ? e : fpInvalidValue; // the resource has no view
 }
 
 static int fp_texture_destroy(u64 object) { return fp_request(FP_Free, (const u64[]){object, FP_KIND_OBJECT}, 2, NULL, 0); }

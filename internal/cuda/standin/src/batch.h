@@ -1,5 +1,6 @@
-// batch.h: batches of copies, for both faces, which give API (the prefix) and finish. A batch is one operation of its stream, and its copies
-// are not ordered: each is made in a stream of its own between what the stream did before and what it does next.
+// batch.h: batches of copies, for both APIs, which define API (the prefix) and finish. A batch is one operation of its
+// stream, and its copies are not ordered: each is made in its own stream, between the stream's earlier and later
+// operations.
 
 struct batch_attributes {
   int order;                       // of the accesses to the source: fpStreamOrder...
@@ -30,7 +31,7 @@ struct batch_copy {
   unsigned flags;
 };
 
-// A part is a copy of a batch.
+// A part is one copy of a batch.
 struct batch_part {
   struct fp_box to, from;
   u64 width, height, depth;
@@ -55,7 +56,7 @@ static int part_beside(const struct batch_part *p, u64 stream, u64 begin) {
   return e;
 }
 
-// batch makes the parts, and tells at which it has failed, SIZE_MAX if at none of them alone.
+// batch executes the parts. It returns in failed the index of the part that failed, or SIZE_MAX if no single part did.
 static int batch(const struct batch_part *parts, size_t n, size_t *failed, u64 stream) {
   u64 begin = 0;
   struct fp_capture *capture;

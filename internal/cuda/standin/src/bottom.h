@@ -1,4 +1,4 @@
-// bottom.h: what the runtime API and the driver API are made of: copies, modules, kernels, launches.
+// bottom.h: the common part of the runtime API and the driver API: copies, modules, kernels, launches.
 #ifndef FP_BOTTOM_H
 #define FP_BOTTOM_H
 
@@ -6,12 +6,12 @@
 
 #include "linked.h"
 
-// CUmemLocation, cudaMemLocation: where memory is.
+// CUmemLocation, cudaMemLocation: a location of memory.
 struct fp_location {
   int type, id; // 1 a device, 2 the host, 3 a part of it
 };
 
-// fp_node says whether the host has a NUMA node. It has 0 in any case.
+// fp_node reports whether the host has a NUMA node. It always has node 0.
 static int fp_node(int node) {
   char folder[64];
   snprintf(folder, sizeof folder, "/sys/devices/system/node/node%d", node);
@@ -29,7 +29,7 @@ struct fp_box {
   u64 at, pitch, slice;
 };
 
-// fp_times multiplies sizes; a product that no size can hold is beyond all memory, and refused.
+// fp_times multiplies sizes. A product that overflows becomes larger than all memory, and is refused.
 static u64 fp_times(u64 a, u64 b) {
   u64 n;
   return __builtin_mul_overflow(a, b, &n) ? ~(u64)0 : n;
@@ -37,15 +37,15 @@ static u64 fp_times(u64 a, u64 b) {
 
 enum { fpHostToHost, fpHostToDevice, fpDeviceToHost, fpDeviceToDevice, fpDefault };
 
-// From how many bytes on a range of the shared file is cleared by giving its pages back, and its holes are not read.
+// A range of the shared file of at least this many bytes is cleared by freeing its pages, and its holes are not read.
 enum { fpLarge = 32 << 20 };
 
-// fp_in_file says whether the bytes at an address lie where the address says in the shared file.
+// fp_in_file reports whether the n bytes at an address are in the shared file at the place of the address.
 static int fp_in_file(u64 address, u64 n) {
   return address - fp.base < fp.arena && n <= fp.arena - (address - fp.base) && !fp_mail_host(address);
 }
 
-// fp_zero clears n bytes. That of a large range of the shared file costs what was touched of it.
+// fp_zero clears n bytes. For a large range of the shared file, the cost depends only on the pages in use.
 static void fp_zero(u64 address, u64 n) {
   char *p = fp_host(address);
   if (n >= fpLarge && !fp.pinned && fp_in_file(address, n)) {
@@ -58,8 +58,8 @@ static void fp_zero(u64 address, u64 n) {
   memset(p, 0, n);
 }
 
-// fp_move_large moves n bytes of the shared file that do not overlap their destination: what nobody has touched is zero, and is not
-// read, which would make it pages.
+// fp_move_large moves n bytes of the shared file to a destination that does not overlap them. Unused pages are zero.
+// They are not read, because reading would allocate them.
 static void fp_move_large(u64 dst, u64 src, u64 n) {
   u64 from = src - fp.base, end = from + n;
   for (u64 at = from; at < end;) {
@@ -86,8 +86,8 @@ static void fp_move(struct fp_box dst, struct fp_box src, u64 width, u64 height,
       memmove(d + z * dst.slice + y * dst.pitch, s + z * src.slice + y * src.pitch, width);
 }
 
-// fp_unmapped says that this process has no memory at an address: a copy would crash there. (The addresses of device memory are
-// taken in every process.)
+// fp_unmapped reports whether this process has no memory at an address, where a copy would crash. The addresses of
+// device memory are reserved in every process.
 static int fp_unmapped(u64 address) {
   unsigned char resident;
   return mincore((void *)(address & ~(u64)4095), 1, &resident) && errno == ENOMEM;
@@ -96,7 +96,7 @@ static int fp_unmapped(u64 address) {
 static int fp_capture_copy(struct fp_box to, struct fp_box from, u64 width, u64 height, u64 depth, int direction, int async, u64 stream, int *e);
 static int fp_capture_fill(struct fp_box to, u32 value, u32 size, u64 width, u64 height, u64 depth, u64 stream, int *e);
 
-// fp_copy asks the checker whether a copy is right, tells its order, and moves the bytes before any other request.
+// fp_copy asks the checker whether a copy is valid, reports its order, and moves the bytes before any other request.
 static int fp_copy(struct fp_box dst, struct fp_box src, u64 width, u64 height, u64 depth, int kind, int async, u64 stream) {
   if (kind < 0 || kind > fpDefault) kind = fpDefault + 1; // which is refused
   int e;
@@ -132,7 +132,7 @@ static void fp_set(u64 address, u64 n, u32 value, u32 size) {
   for (u64 i = 0; i + size <= n; i += size) memcpy(p + i, &value, size);
 }
 
-// fp_fill sets elements of size bytes to value; width is in bytes.
+// fp_fill sets elements of size bytes to value. width is in bytes.
 static int fp_fill(struct fp_box dst, u32 value, u32 size, u64 width, u64 height, u64 depth, int async, u64 stream) {
   int e;
   if (fp_capture_fill(dst, value, size, width, height, depth, stream, &e)) return e;
@@ -152,8 +152,8 @@ static int fp_fill(struct fp_box dst, u32 value, u32 size, u64 width, u64 height
   return e;
 }
 
-// Registered host memory: the pages are replaced by pages of the shared file, so that the same pointer is memory here and
-// in the checker.
+// Registered host memory. Its pages are replaced by pages of the shared file, so that the same pointer is valid here
+// and in the checker.
 static int fp_register(void *p, u64 size) {
   if (!p || !size) return fpInvalidValue;
   const u64 page = 4096;
@@ -166,7 +166,7 @@ static int fp_register(void *p, u64 size) {
   e = fp_exchange(&c, args, 2);
   int memory = fp.memory;
   if (!e && !fp_own(memory, &fp.file)) {
-    fp_lose(); // the program has closed it; it comes with a connection
+    fp_lose(); // the program has closed it; a new connection provides it again
     if (fp_resume()) e = fp_undelivered();
     memory = fp.memory;
   }
@@ -187,7 +187,7 @@ static int fp_register(void *p, u64 size) {
   return e;
 }
 
-// fp_unregister gives the program private pages with the same bytes again.
+// fp_unregister replaces the pages by private pages with the same bytes.
 static int fp_unregister(u64 address) {
   u64 range[2] = {0, 0};
   int e = fp_begin();
@@ -217,7 +217,7 @@ struct fp_kernel {
   u32 count;        // parameters
   u32 size;         // bytes of the parameter block
   u32 *layout;      // offset and size of each parameter
-  const void *host; // the function of the program that stands for it; NULL: none does
+  const void *host; // the program's function for the kernel; NULL if there is none
 };
 
 static int fp_find_kernel(struct fp_kernel *k) {
@@ -247,7 +247,7 @@ struct fp_launch {
   u64 shared, stream, flags;
 };
 
-// fp_cluster gives a shape of clusters as flags of a launch: an extent that is too large remains so.
+// fp_cluster returns a shape of clusters as flags of a launch. An extent that is too large remains too large.
 static u64 fp_cluster(u32 x, u32 y, u32 z) {
   const u32 of[3] = {x, y, z};
   u64 flags = 0;
@@ -255,7 +255,7 @@ static u64 fp_cluster(u32 x, u32 y, u32 z) {
   return flags;
 }
 
-// fp_refused tells of a launch in a forked child, whose error the child may well ignore.
+// fp_refused reports a launch in a forked child, which may ignore the error.
 static int fp_refused(const char *kernel) {
   fp_tell(FP_FORKED, kernel);
   return fpInitialization;
@@ -279,7 +279,7 @@ static int fp_launch_block(struct fp_kernel *k, const struct fp_launch *l, const
   return e;
 }
 
-// fp_launch packs the parameters that arrive as one pointer each and launches.
+// fp_launch packs parameters, of which each is a pointer, and launches.
 static int fp_launch(struct fp_kernel *k, const struct fp_launch *l, void **params) {
   if (fp_forked()) return fp_refused(k->name);
   int e = fp_find_kernel(k);
@@ -293,8 +293,8 @@ static int fp_launch(struct fp_kernel *k, const struct fp_launch *l, void **para
   return e;
 }
 
-// Fat binaries, as the compiler embeds them: a wrapper that points to a container, or to a list of containers that are to
-// be linked (separate compilation).
+// Fat binaries as the compiler embeds them: a wrapper that points to a container, or to a list of containers to link
+// (separate compilation).
 struct fp_wrapper {
   u32 magic, version;
   const char *data;
@@ -303,7 +303,7 @@ struct fp_wrapper {
 
 enum { fpWrapperMagic = 0x466243b1, fpContainerMagic = (int)0xba55ed50 };
 
-// fp_container gives the size of a container from its header, 0 when it is none.
+// fp_container returns the size of a container from its header, or 0 if it is not a container.
 static u64 fp_container(const char *p) {
   u32 magic;
   uint16_t header;
@@ -312,10 +312,12 @@ static u64 fp_container(const char *p) {
   return magic == (u32)fpContainerMagic && size < (1u << 30) ? header + size : 0;
 }
 
-// fp_rather says whether PTX for architecture a rather than for b (0: none) is what a program was built for: fatbin.BuiltFor.
+// fp_rather reports whether a program was built for architecture a rather than for b, if it has PTX for both: see
+// fatbin.BuiltFor. b may be 0 for none.
 static int fp_rather(u32 a, u32 b) { return !b || (a < 100 ? a > b || b >= 100 : a < b); }
 
-// fp_container_for gives the architecture that a container was built for, 0 when that is not known: fatbin.BuiltFor.
+// fp_container_for returns the architecture for which a container was built, or 0 if it is unknown: see
+// fatbin.BuiltFor.
 static u32 fp_container_for(const char *p) {
   enum { ptx = 1, elf = 2, least = 64 };
   u64 total = fp_container(p), size;
@@ -331,11 +333,11 @@ static u32 fp_container_for(const char *p) {
   return older && found >= 100 ? 0 : found;
 }
 
-// fp_built_for is the architecture that the program was built for, 0 when that is not known.
+// fp_built_for is the architecture for which the program was built, or 0 if it is unknown.
 static u32 fp_built_for;
 
-// fp_built takes a fat binary of the program. Of one that was linked from several, the device runtime may be for a newer architecture
-// than the others.
+// fp_built reads a fat binary of the program. If it was linked from several, the device runtime may be for a newer
+// architecture than the others.
 static void fp_built(const struct fp_wrapper *w) {
   u32 arch = 0;
   if (w->magic != fpWrapperMagic) return;
@@ -362,8 +364,8 @@ static char *fp_append(char *all, u64 *total, const char *p) {
   return grown;
 }
 
-// fp_load sends a module: kind 1 is PTX texts with their NULs, 0 fat binaries end to end. handle is valid even when the load failed: it
-// stands for the failure.
+// fp_load sends a module. Kind 1 is PTX texts, each with a NUL at its end, and kind 0 is adjacent fat binaries. handle
+// is valid even if the load failed; it then represents the failure.
 static int fp_load(int kind, const void *image, u64 size, u64 *handle) {
   int e = fp_begin();
   if (e) return e;
@@ -392,7 +394,7 @@ static int fp_load_wrapper(const struct fp_wrapper *w, u64 *handle) {
   return e;
 }
 
-// fp_load_image loads what a program holds in memory: PTX text, texts that were linked, a fat binary, or the wrapper of one.
+// fp_load_image loads an image in memory: PTX text, linked texts, a fat binary, or the wrapper of one.
 static int fp_load_image(const char *image, u64 *handle) {
   struct fp_wrapper w;
   u32 magic;
@@ -436,8 +438,8 @@ static int fp_load_file(const char *path, u64 *handle) {
   return e;
 }
 
-// fp_library_table says whether the options of a library ask for what is not done: that a table of the host stand in for
-// the library's own functions and variables (option 0). The other option, that the binary is kept, asks for nothing.
+// fp_library_table reports whether the options of a library request an unsupported feature: that a table of the host
+// replaces the library's own functions and variables (option 0). The other option, to keep the binary, needs no action.
 static int fp_library_table(const int *options, unsigned n) {
   for (unsigned i = 0; i < n; i++)
     if (options && options[i] == 0) return 1;
@@ -453,15 +455,15 @@ static int fp_symbol(u64 module, const char *name, u64 result[2]) {
   return e;
 }
 
-// fp_graph_memory reads an attribute of the memory that graphs hold (cuGraphMem_attribute: bytes in use, their peak, bytes reserved,
-// their peak), or lets a peak begin anew. Memory of graphs is allocated as ever, and not counted.
+// fp_graph_memory reads an attribute of the memory of graphs (cuGraphMem_attribute: bytes in use, their peak, bytes
+// reserved, their peak), or resets a peak. Memory of graphs is allocated like other memory, and not counted.
 static int fp_graph_memory(int device, int a, u64 *value, int set) {
   if (device || a < 0 || a > 3 || !value || (set && !(a & 1))) return fpInvalidValue;
   if (!set) *value = 0;
   return 0;
 }
 
-// fp_attribute gives a device attribute; the values are asked for once.
+// fp_attribute returns a device attribute. All values are requested once.
 static int fp_attribute(int number, int *value) {
   static u64 values[FP_ATTRIBUTES];
   static int known;
@@ -480,7 +482,7 @@ static int fp_attribute(int number, int *value) {
   return 0;
 }
 
-// fp_devices gives the current device of the calling thread and the number of devices. Either may be NULL.
+// fp_devices returns the current device of the calling thread and the number of devices. Either may be NULL.
 static int fp_devices(int *current, int *count) {
   static int known; // the number, once it was asked for
   u64 r[2] = {0, (u64)__atomic_load_n(&known, __ATOMIC_RELAXED)};
@@ -495,7 +497,8 @@ static int fp_devices(int *current, int *count) {
   return 0;
 }
 
-// fp_dynamic_shared gives the dynamic shared memory that each of so many blocks of a kernel can have on one multiprocessor.
+// fp_dynamic_shared returns the dynamic shared memory that each of a number of blocks of a kernel can have on one
+// multiprocessor.
 static int fp_dynamic_shared(u64 kernel, int blocks, int threads, size_t *bytes) {
   enum { granularity = 128, reserved = 1024, perMultiprocessor = 81 };
   u64 resident = 0, r[9]; // of r: 0 static shared memory, 7 the most dynamic shared memory of a launch

@@ -1,5 +1,5 @@
-// compute.h: what the stand-ins for libraries of computations share. Each function reports to the checker which memory it reads and writes, as
-// an operation of its stream, and computes on the host.
+// compute.h: the common part of the stand-ins for libraries that compute. Each function reports to the checker the
+// memory that it reads and writes, as an operation of its stream, and computes on the host.
 #ifndef FP_COMPUTE_H
 #define FP_COMPUTE_H
 
@@ -13,12 +13,12 @@
 typedef uint64_t u64;
 typedef uint32_t u32;
 
-// Of our libcuda.so.1.
-typedef char *(*fp_locate)(u64 address); // where the host may touch memory of the device
+// Declared in libcuda.so.1.
+typedef char *(*fp_locate)(u64 address); // returns where the host may access device memory
 extern int fencepostCompute(const char *name, void *stream, const u64 *boxes, size_t n, void (*compute)(void *, fp_locate), void *data);
 extern int cuStreamSynchronize(void *stream);
 
-// A set of boxes of memory: columns of so many bytes, at a pitch.
+// A set of boxes of memory: columns of a number of bytes, at a pitch.
 struct boxes {
   u64 word[7 * 8];
   size_t count;
@@ -29,7 +29,7 @@ static void touches(struct boxes *b, int write, const void *p, u64 bytes, u64 pi
   w[0] = (u64)write, w[1] = (u64)p, w[2] = w[3] = pitch, w[4] = bytes, w[5] = columns, w[6] = 1;
 }
 
-// touches_vector is touches for n elements that lie step elements apart.
+// touches_vector is touches for n elements with a distance of step elements.
 __attribute__((unused)) static void touches_vector(struct boxes *b, int write, const void *p, u64 size, long n, long step) {
   u64 apart = (u64)(step < 0 ? -step : step);
   if (n <= 0) return;

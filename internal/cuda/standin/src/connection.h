@@ -1,5 +1,5 @@
-// connection.h: how this process finds the checker and keeps the connection, whatever the program does to its descriptors,
-// its environment and itself.
+// connection.h: how this process finds the checker and keeps the connection, even if the program changes its
+// descriptors or its environment, or forks.
 #ifndef FP_CONNECTION_H
 #define FP_CONNECTION_H
 
@@ -10,14 +10,14 @@
 
 enum {
   fpUnopened,
-  fpConnected, // when the library was loaded; nothing was asked yet
+  fpConnected, // since the library was loaded; no request has been made
   fpOpen,
   fpAbsent, // the program runs without a checker
-  fpLost,   // to be taken up again
-  fpBroken, // there is a checker, and this process cannot use it
+  fpLost,   // to be resumed
+  fpBroken, // there is a checker, but this process cannot use it
 };
 
-// fp_id tells an open file from another one that got its descriptor's number.
+// fp_id distinguishes an open file from another file that later got the same descriptor.
 struct fp_id {
   dev_t device;
   ino_t inode;
@@ -26,30 +26,31 @@ struct fp_id {
 static struct {
   pthread_mutex_t lock;
   int state;
-  int used;             // CUDA was used: a forked child may not go on with it
+  int used;             // CUDA was used, so a forked child may not continue with it
   pid_t pid;            // the process that opened the connection
-  char name[80];        // of the checker's socket, an abstract address; empty: not known
+  char name[80];        // of the checker's socket, an abstract address; empty if unknown
   int fd;               // of the connection
-  struct fp_id socket;  // what fd must be
+  struct fp_id socket;  // identity that fd must have
   u64 base, arena;      // addresses of the arena
-  u64 device;           // bytes of its first half, device memory, which faults when the host touches it
+  u64 device;           // size of its first half, the device memory, which faults when the host accesses it
   int pinned;           // its pages must stay where they are
-  char *alias;          // device memory as this side reads and writes it
+  char *alias;          // device memory as this side accesses it
   int memory;           // descriptor of the shared file
-  struct fp_id file;    // what memory must be
-  u32 *status;          // page of the shared file: calls that did not reach the checker
-  u32 waiting;          // bytes of kernel output to fetch
-  u64 requests;         // that were made
-  u32 unawaited;        // not 0: there is work that the host has not waited for
-  struct fp_mail *mail; // of this process, see mail.h; NULL: none
-  int mailless;         // it was asked for
-  u64 failures;         // failed calls whose error the program has not asked for yet
+  struct fp_id file;    // identity that memory must have
+  u32 *status;          // page of the shared file for calls that did not reach the checker
+  u32 waiting;          // bytes of kernel output that can be fetched
+  u64 requests;         // number of requests
+  u32 unawaited;        // not 0 if there is work that the host has not waited for
+  struct fp_mail *mail; // of this process, see mail.h; NULL if there is none
+  int mailless;         // a mailbox has been requested
+  u64 failures;         // failed calls whose error the program has not queried
 } fp = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .memory = -1};
 
-// What threads.c has, where it is loaded: what is to be told of a thread before a call, and locks that do not order the program's threads.
+// Functions of threads.c, if it is loaded: what to report about a thread before a call, and locks that do not order the
+// program's threads.
 static u64 (*fp_threads)(u64 *);
 static int (*fp_lock)(pthread_mutex_t *) = pthread_mutex_lock, (*fp_unlock)(pthread_mutex_t *) = pthread_mutex_unlock;
-// And for threads of ours that execute a function of the program for a stream.
+// Likewise, for Fencepost's threads that execute a function of the program for a stream.
 static void (*fp_thread_of)(u64 stream, void (*waits)(void));
 static int (*fp_join_thread)(pthread_t, void **) = pthread_join;
 
@@ -62,7 +63,7 @@ static void fp_find_threads(void) {
   fp_lock = (int (*)(pthread_mutex_t *))lock, fp_unlock = (int (*)(pthread_mutex_t *))unlock;
 }
 
-// Locks. A signal handler that calls CUDA while its thread is inside a call would wait for itself; it gets an error.
+// Locks. A signal handler that calls CUDA while its thread is inside a call would wait for itself, so it gets an error.
 enum { fpConnectionLock = 1, fpRegistryLock = 2, fpLoadingLock = 4, fpGuardLock = 8 };
 THREAD unsigned fp_held;
 THREAD int fp_cancel;
@@ -83,16 +84,16 @@ static void fp_give(pthread_mutex_t *m, unsigned bit) {
   if (!fp_held) pthread_setcancelstate(fp_cancel, NULL);
 }
 
-// fp_undelivered counts a call that did not reach the checker, for the checker to read.
+// fp_undelivered counts a call that did not reach the checker. The checker reads the count.
 static int fp_undelivered(void) {
   if (fp.status) __atomic_fetch_add(fp.status, 1, __ATOMIC_RELAXED);
   return fpUnknown;
 }
 
-// fp_forked says that this process is the forked child of one that has used CUDA, which CUDA refuses.
+// fp_forked reports whether this process is a forked child of a process that has used CUDA. CUDA refuses its calls.
 static int fp_forked(void) { return fp.used && fp.pid != getpid(); }
 
-// fp_absent says that there is no device.
+// fp_absent reports whether there is no device.
 static int fp_absent(void) { return fp.state == fpAbsent || fp.state == fpBroken; }
 
 static int fp_send(int fd, const void *data, size_t n) {
@@ -122,14 +123,14 @@ static struct fp_id fp_identify(int fd) {
   return fstat(fd, &s) ? (struct fp_id){0, 0} : (struct fp_id){s.st_dev, s.st_ino};
 }
 
-// fp_own says that a descriptor is still ours.
+// fp_own reports whether a descriptor is still the library's.
 static int fp_own(int fd, const struct fp_id *id) {
   if (fd < 0) return 0;
   struct fp_id now = fp_identify(fd);
   return now.inode && now.device == id->device && now.inode == id->inode;
 }
 
-// fp_high moves a descriptor out of the way of programs that expect theirs to be small numbers.
+// fp_high moves a descriptor to a high number, because programs expect theirs to be small numbers.
 static int fp_high(int fd) {
   const int first = 700; // the usual limit is 1024
   int high = fcntl(fd, F_DUPFD_CLOEXEC, first);
@@ -147,19 +148,19 @@ static int fp_parent(int pid) {
   close(fd);
   if (n <= 0) return 0;
   text[n] = 0;
-  const char *end = strrchr(text, ')'); // the name before it may hold anything
+  const char *end = strrchr(text, ')'); // the name before it may contain any character
   return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-// fp_distance is how many generations this process is below another one, 0 when it does not.
+// fp_distance returns how many generations this process is below another one, or 0 if it is not a descendant.
 static int fp_distance(int ancestor) {
   for (int pid = getppid(), n = 1; pid > 0 && n < 100; pid = fp_parent(pid), n++)
     if (pid == ancestor) return n;
   return 0;
 }
 
-// fp_search looks for the nearest checker among the ancestors of this process: who starts programs may leave them no
-// environment. A socket's address holds the number of the process that made it.
+// fp_search searches the ancestors of this process for the nearest checker, because a process may be started without
+// the environment variable. The address of a socket contains the number of the process that made it.
 static void fp_search(void) {
   const char *prefix = "@" FP_SOCKET_PREFIX;
   char line[400];
@@ -178,7 +179,7 @@ static void fp_search(void) {
   fclose(f);
 }
 
-// fp_dial connects to the checker and gives the descriptor, -1 when it cannot.
+// fp_dial connects to the checker. It returns the descriptor, or -1 if it cannot connect.
 static int fp_dial(void) {
   struct sockaddr_un a = {.sun_family = AF_UNIX}; // the path begins with a zero byte: an abstract address
   size_t n = strlen(fp.name);
@@ -200,14 +201,14 @@ static int fp_connect(void) {
   return 0;
 }
 
-// fp_lose gives the connection up until fp_resume. The descriptor may be the program's own by now.
+// fp_lose gives up the connection until fp_resume. The descriptor may belong to the program now.
 static void fp_lose(void) {
   if (fp_own(fp.fd, &fp.socket)) close(fp.fd);
   fp.fd = -1;
   fp.state = fpLost;
 }
 
-// fp_inherit makes a forked child begin anew: the connection is its parent's.
+// fp_inherit resets a forked child, because the connection belongs to its parent.
 static void fp_inherit(void) {
   fp_lose();
   fp.state = fpUnopened;
@@ -221,8 +222,8 @@ static void fp_attach(void) {
   if (!fp_connect()) fp.state = fpConnected;
 }
 
-// fp_tell tells the checker what of this process is not checked: through a connection of its own, or through ours when
-// there can be no other.
+// fp_tell reports to the checker what is not checked in this process: through a connection of its own, or through the
+// existing one if there can be no other.
 static void fp_tell(u64 reason, const char *text) {
   u32 head[4] = {FP_NotChecked, 1, (u32)syscall(SYS_gettid), (u32)strlen(text)};
   int fresh = fp_dial(), fd = fresh;
@@ -235,9 +236,9 @@ static void fp_tell(u64 reason, const char *text) {
 
 static void fp_guard_pass(void);
 
-// fp_flush writes what is in the buffer of the standard output, and ends the process: the checker sends this signal
-// before it kills, to the group and to each process of it, so that a second thread may get here: one writes. The lock of
-// the stream may be held, so its fields are read as they are.
+// fp_flush writes the buffer of the standard output and ends the process. The checker sends this signal before it
+// kills, to the group and to each of its processes. So a second thread may get here, and only one writes. The lock of
+// the stream may be held, so the fields of the stream are read without it.
 static void fp_flush(int signal) {
   static int begun;
   (void)signal;
@@ -257,8 +258,8 @@ static void fp_flush(int signal) {
   kill(getpid(), SIGKILL);
 }
 
-// fp_load_time connects when the library is loaded: later the environment may be gone, and the program may have left the
-// network namespace, or forbidden itself to make sockets.
+// fp_load_time connects when the library is loaded. Later the environment may be gone, and the program may have left
+// the network namespace, or forbidden itself to create sockets.
 __attribute__((constructor)) static void fp_load_time(void) {
   const char *name = getenv(FP_ENV);
   if (!name || !*name || strlen(name) >= sizeof fp.name) return;

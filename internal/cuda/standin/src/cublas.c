@@ -1,5 +1,6 @@
-// cublas.c: takes the place of cuBLAS, whose kernels are machine code. Its handles, vectors and the products of matrices in float, double,
-// half and bfloat16. Matrices are stored by columns. Sums are in the order that is fast here; cuBLAS promises none.
+// cublas.c: replaces cuBLAS, whose kernels are machine code. It has cuBLAS's handles, vectors, and products of matrices
+// in float, double, half and bfloat16. Matrices are stored by columns. The order of sums is the fastest one here;
+// cuBLAS guarantees no order.
 #include "compute.h"
 
 enum { success = 0, notInitialised = 1, allocFailed = 3, invalidValue = 7, executionFailed = 13, notSupported = 15 };
@@ -46,7 +47,7 @@ EXPORT const char *cublasGetStatusName(int status) {
   return "unknown status";
 }
 
-// run reports an operation and does it. A result on the host is there when the call returns.
+// run reports an operation and executes it. A result on the host is available when the call returns.
 static int run(struct handle *h, const char *name, struct boxes *b, void (*compute)(void *, fp_locate), void *data, int awaited) {
   enum { apiNotSupported = 801 };
   int e = b->count ? fencepostCompute(name, h->stream, b->word, b->count, compute, data) : 0;
@@ -54,7 +55,7 @@ static int run(struct handle *h, const char *name, struct boxes *b, void (*compu
   return e == apiNotSupported ? notSupported : e ? executionFailed : success;
 }
 
-// scalar notes that a scalar on the device is read.
+// scalar records that a scalar on the device is read.
 static void scalar(struct handle *h, struct boxes *b, const void *p, u64 size) {
   if (h->device_scalars) touches(b, 0, p, size, size, 1);
 }
@@ -213,7 +214,7 @@ EXPORT int cublasIdamax_v2(struct handle *h, int n, const double *x, int incx, i
 EXPORT int cublasIdamin_v2(struct handle *h, int n, const double *x, int incx, int *r) { return Dextreme_call(h, __func__, n, x, incx, r, 1); }
 
 #define MATRICES(T, L, type)                                                                                                    \
-  /* One product: c = alpha op(a) op(b) + beta c. Columns of c in turn, so that what is read or added to lies side by side. */ \
+  /* One product: c = alpha op(a) op(b) + beta c. It computes c column by column, so that accesses are to adjacent memory. */   \
   static void L##product(const struct operation *o, const void *pa, const void *pb, void *pc, double alpha, double beta) {     \
     const T *a = pa, *b = pb;                                                                                                  \
     T *c = pc, *column = malloc(sizeof(T) * (size_t)(o->k ? o->k : 1));                                                        \
@@ -267,7 +268,7 @@ static uint16_t float_to_narrow(int type, float f) {
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// widened gives a matrix as floats with no gaps between columns.
+// widened returns a matrix as floats without gaps between columns.
 static float *widened(const void *p, int type, long rows, long columns, long ld) {
   float *to = malloc(sizeof *to * (size_t)(rows * columns + 1));
   for (long j = 0; to && j < columns; j++)
@@ -276,7 +277,7 @@ static float *widened(const void *p, int type, long rows, long columns, long ld)
   return to;
 }
 
-// mixed is a product of narrow types, summed in float.
+// mixed computes a product of narrow types, with sums in float.
 static void mixed(const struct operation *o, const void *a, const void *b, void *c, double alpha, double beta) {
   struct operation w = *o;
   long rowsA = o->transA ? o->k : o->m, rowsB = o->transB ? o->n : o->k;
@@ -304,12 +305,12 @@ static void products(void *data, fp_locate at) {
     o->product(o, a + (u64)(i * o->strideA) * size_of(o->typeA), b + (u64)(i * o->strideB) * size_of(o->typeB), c + (u64)(i * o->strideC) * size_of(o->typeC), alpha, beta);
 }
 
-// overlaps says that matrices of a batch lie within each other's columns.
+// overlaps reports whether matrices of a batch overlap each other's columns.
 static int overlaps(const struct operation *o, long rows, long columns, long ld, long stride) {
   return o->count > 1 && stride && (stride < 0 || stride < (columns - 1) * ld + rows);
 }
 
-// gemm checks and does products of matrices that lie at strides.
+// gemm checks and computes products of matrices at strides.
 static int gemm(struct operation *o, const char *name) {
   struct handle *h = o->h;
   struct boxes b = {.count = 0};
@@ -368,7 +369,7 @@ static int gemm(struct operation *o, const char *name) {
   }                                                                                                                            \
   EXPORT int cublas##L##gemv_v2(struct handle *h, int t, int m, int n, const T *alpha, const T *a, int lda, const T *x, int incx, const T *beta, T *y, int incy) { \
     if (incx < 1 || incy < 1) return incx && incy ? notSupported : invalidValue;                                               \
-    /* A vector is a matrix of one row whose columns lie incx apart. */                                                        \
+    /* A vector is a matrix of one row, with a distance of incx between its columns. */                                        \
     struct operation o = {.h = h, .transA = 0, .transB = t == 0, .m = 1, .n = t ? n : m, .k = t ? m : n, .alpha = alpha, .beta = beta, .a = x, .b = a, .c = y, \
       .lda = incx, .ldb = lda, .ldc = incy, .count = 1, .typeA = type, .typeB = type, .typeC = type, .product = L##product};   \
     return gemm(&o, __func__);                                                                                                 \
@@ -381,7 +382,7 @@ static int gemm(struct operation *o, const char *name) {
     return gemm(&o, __func__);                                                                                                 \
   }
 
-// pointers reads lists of count pointers in memory of the device.
+// lists are lists of count pointers in device memory.
 struct lists { const void *const *const *from; const void **to; int count; };
 
 static void read_lists(void *data, fp_locate at) {

@@ -1,8 +1,8 @@
-// cuda.c: the driver API, over the same bottom as the runtime API. Names are those of the binary interface: what
-// cuda.h calls cuMemAlloc is cuMemAlloc_v2 here.
+// cuda.c: the driver API, based on bottom.h like the runtime API. Names are those of the binary interface: cuMemAlloc
+// of cuda.h is cuMemAlloc_v2 here.
 #include "bottom.h"
 
-// finish turns the error codes that only the runtime API has into those of the driver API.
+// driver_code converts error codes that only the runtime API has to those of the driver API.
 static int driver_code(int e) {
   switch (e) {
     case 9: case 12: case 21: return fpInvalidValue;
@@ -23,16 +23,17 @@ static int finish_call(int e, const char *name) {
 static char contexts[64];
 THREAD void *stack[32] = {NULL};
 THREAD int top;
-THREAD int anywhere; // what this thread asks for needs no context
+THREAD int anywhere; // the calls of this thread need no context
 
-// initialized says whether this library is. The runtime library may have done it before this one has spoken to the checker.
+// initialized reports whether this library is initialised. The runtime library may have initialised it before this
+// library connected to the checker.
 static int initialized(void) {
   if (!fp.alias && !fp_forked() && !fp_begin()) fp_end();
   return fp_shared() && fp_shared()->initialized;
 }
 static int in_context(void) { return !initialized() ? fpInitialization : stack[top] || fp_runtime_context(-1) ? 0 : fpInvalidContext; }
 
-// fp_admit refuses what is asked for without cuInit, or without a context.
+// fp_admit refuses requests before cuInit, or without a context.
 static int fp_admit(u32 op) {
   switch (op) {
     case FP_Mapped: case FP_Output: case FP_Failed: case FP_Looked: case FP_Unsupported: case FP_Operator: case FP_Argument: case FP_Findings: case FP_Source:
@@ -74,7 +75,8 @@ static int error_text(int code, const char **text, int name) {
 EXPORT int cuGetErrorName(int code, const char **text) { return error_text(code, text, 1); }
 EXPORT int cuGetErrorString(int code, const char **text) { return error_text(code, text, 0); }
 
-// Devices and contexts. Every context is the primary one of its device, and the device of the current context is that of the runtime API.
+// Devices and contexts. Every context is the primary context of its device. The device of the current context is also
+// that of the runtime API.
 
 EXPORT int cuInit(unsigned flags) {
   int e = flags ? fpInvalidValue : fp_begin();
@@ -178,14 +180,15 @@ static int make_current(void) {
   return now == device ? 0 : fp_request(FP_SetDevice, (const u64[]){(u64)device}, 1, NULL, 0);
 }
 
-// refresh lets the top of the stack be the context of the current device, which the runtime API may have changed.
+// refresh sets the top of the stack to the context of the current device, which the runtime API may have changed.
 static int refresh(void) {
   int now, e = fp_devices(&now, NULL);
   if (!e && (stack[top] || fp_runtime_context(-1))) stack[top] = &contexts[now];
   return e;
 }
 
-// set_top makes a context that of this thread, or none: of the runtime API too, which makes its own again when it needs one.
+// set_top sets the context of this thread, or none. This is also that of the runtime API, which makes its own again
+// when it needs one.
 static void set_top(void *c) {
   stack[top] = c;
   if (!c) fp_runtime_context(0);
@@ -275,7 +278,7 @@ EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   return in_context();
 }
 
-// Modules and kernels. A module handle is the checker's; a function handle is a kernel of ours.
+// Modules and kernels. A module handle is one of the checker, and a function handle is a struct fp_kernel.
 
 static int load_image(void **module, const char *image) {
   u64 handle = 0;
@@ -382,7 +385,7 @@ EXPORT int cuFuncGetParamInfo(struct fp_kernel *k, size_t i, size_t *offset, siz
   return 0;
 }
 
-// The linker of the driver: PTX texts are kept, and linked when the image is loaded.
+// The linker of the driver. PTX texts are kept, and linked when the image is loaded.
 
 struct linker {
   struct fp_linked ptx;
@@ -435,9 +438,9 @@ EXPORT int cuLinkDestroy(struct linker *l) {
   return 0;
 }
 
-// Libraries. There is one context, so a library is its one module, and a kernel of it its one function: the handles are the
-// same, and all calls that take a function take such a kernel. A reset of the device ends a library with the other modules:
-// what is asked of it later is refused.
+// Libraries. There is one context, so a library is its one module, and a kernel of a library is its one function. The
+// handles are the same, and every call that takes a function takes such a kernel. A reset of the device ends a library
+// like other modules: later calls for it are refused.
 
 EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit, void **jit_values, unsigned jits, int *options, void **values,
                              unsigned n) {
@@ -566,7 +569,7 @@ EXPORT int cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, struct fp_kern
   return finish(k ? fp_dynamic_shared(k->handle, blocks, threads, bytes) : fpInvalidValue);
 }
 
-// The largest block size of those with which the most threads are resident, as of the runtime's header.
+// best_block finds the largest block size among those with the most resident threads, like the runtime's header.
 static int best_block(int *grid, int *block, struct fp_kernel *k, size_t (*shared_of)(int), size_t shared, int limit) {
   enum { warp = 32, maxThreads = 3, multiprocessors = 16, perMultiprocessor = 39 };
   int most = 0, threads = 0, processors = 0;
@@ -803,9 +806,9 @@ EXPORT int cuDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return 
 EXPORT int cuIpcOpenMemHandle(u64 *p, struct ipc_handle h, unsigned flags) { return finish(ipc_open_memory(p, &h, flags)); }
 EXPORT int cuIpcOpenMemHandle_v2(u64 *p, struct ipc_handle h, unsigned flags) { return finish(ipc_open_memory(p, &h, flags)); }
 
-// What Python code of ours asks of this library, which no other library has.
+// Functions that only this library has, for Fencepost's Python code.
 
-// fencepostHostAddress gives the address at which the host may touch memory of the device.
+// fencepostHostAddress returns the address at which the host may access device memory.
 EXPORT void *fencepostHostAddress(u64 p) {
   if (fp_begin()) return NULL;
   void *at = fp_host(p);
@@ -813,8 +816,8 @@ EXPORT void *fencepostHostAddress(u64 p) {
   return at;
 }
 
-// fencepostOperator tells of an operation that the host computes in a stream's place. boxes holds 7 numbers for each box that it
-// touches, as the request wants them. The caller moves the bytes afterwards.
+// fencepostOperator reports an operation that the host computes in place of a stream. boxes holds 7 numbers for each
+// box that the operation touches, as the request needs them. The caller moves the bytes afterwards.
 EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, size_t n) {
   const u64 args[1] = {stream_of(stream, 0)};
   struct fp_capture *capture;
@@ -839,8 +842,8 @@ EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, s
   return finish_call(e, name);
 }
 
-// fencepostCompute is fencepostOperator for libraries of ours that compute for the device, and does the computation: compute is given
-// where the host may touch memory.
+// fencepostCompute is fencepostOperator for Fencepost's libraries that compute for the device. It also makes the
+// computation: compute gets a function that returns the addresses at which the host may access memory.
 EXPORT int fencepostCompute(const char *name, void *stream, const u64 *boxes, size_t n, void (*compute)(void *, char *(*)(u64)), void *data) {
   int e = fencepostOperator(name, stream, boxes, n);
   if (e || (e = fp_begin())) return e;
@@ -849,8 +852,8 @@ EXPORT int fencepostCompute(const char *name, void *stream, const u64 *boxes, si
   return 0;
 }
 
-// fencepostHostAccess tells that what is named, code of the host, accesses n bytes of memory that kernels can reach. It gives 1 while there is work that the
-// host has not waited for, else 0.
+// fencepostHostAccess reports that host code called name accesses n bytes of memory that kernels can access. It returns
+// 1 if there is work that the host has not waited for, otherwise 0.
 EXPORT int fencepostHostAccess(const char *name, u64 address, u64 n, int write) {
   const u64 args[3] = {address, n, (u64)write};
   fp_stand();
@@ -873,7 +876,7 @@ EXPORT int fencepostArgument(const char *name, u64 address, u64 n, u64 element) 
   return e;
 }
 
-// fencepostSource tells a text that code was compiled from: its name, newline, the text.
+// fencepostSource passes on a text from which code was compiled: its name, a newline, and the text.
 EXPORT int fencepostSource(const char *source) {
   int e = fp_begin();
   if (e) return e;
@@ -883,8 +886,8 @@ EXPORT int fencepostSource(const char *source) {
   return e;
 }
 
-// fencepostFindings gives what was found since this process asked last, as JSON that the caller frees. It is NULL in a forked child that
-// cannot use CUDA.
+// fencepostFindings returns the findings since the last call of this process, as JSON that the caller frees. It returns
+// NULL in a forked child that cannot use CUDA.
 EXPORT int fencepostFindings(char **text, size_t *size) {
   *text = NULL, *size = 0;
   if (fp_forked()) return 0;
@@ -898,10 +901,11 @@ EXPORT int fencepostFindings(char **text, size_t *size) {
   return e;
 }
 
-// fencepostUnsupported names what is not supported to the checker.
+// fencepostUnsupported reports to the checker that the call called name is not supported.
 EXPORT void fencepostUnsupported(const char *name) { fp_unsupported(name); }
 
-// A CUtensorMap is opaque: the checker makes its bytes. arrays is sizes, strides, box, element strides, and the two corners of im2col mode.
+// A CUtensorMap is opaque, and the checker makes its bytes. arrays holds the sizes, strides, box, element strides, and
+// the two corners of im2col mode.
 enum { mapRank = 5, mapBox = 2 * mapRank - 1, mapSteps = mapBox + mapRank, mapCorners = mapSteps + mapRank, mapArrays = mapCorners + 2 * (mapRank - 2) };
 static int fp_tensor_map(void *map, const u64 *args, const u64 *arrays) {
   int e = fp_begin();
@@ -948,7 +952,7 @@ EXPORT int cuTensorMapReplaceAddress(void *map, void *address) {
   return 0;
 }
 
-// The export tables are private interfaces between parts of NVIDIA's software: there are none here.
+// Export tables are private interfaces between parts of NVIDIA's software. This library has none.
 EXPORT int cuGetExportTable(const void **table, const void *id) {
   (void)id;
   if (table) *table = NULL;
@@ -957,7 +961,7 @@ EXPORT int cuGetExportTable(const void **table, const void *id) {
 
 #include "gen_procedures.h"
 
-// find_procedure finds a function by the name in cuda.h or in the library; flag 2 asks for the variant whose default
+// find_procedure finds a function by its name in cuda.h or in the library. Flag 2 requests the variant whose default
 // stream is the thread's own.
 static void *find_procedure(const char *name, u64 flags) {
   static const char *const own[] = {"_v2_ptsz", "_v2_ptds", "_ptsz", "_ptds"}, *const plain[] = {"_v2", ""};
@@ -978,6 +982,6 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **f, int version, u64 flag
   return *f ? 0 : fpNotFound;
 }
 EXPORT int cuGetProcAddress(const char *name, void **f, int version, u64 flags) {
-  // Asked for itself, this name means the newest: that is the way callers get it.
+  // If this function looks up its own name, the name means its newest version.
   return cuGetProcAddress_v2(name, f, version, flags, NULL);
 }

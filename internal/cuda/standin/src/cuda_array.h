@@ -11,7 +11,7 @@ struct array_description_3d {
   unsigned channels, flags;
 };
 
-// channels_of turns a CUarray_format and a number of channels into bits and cudaChannelFormatKind.
+// channels_of converts a CUarray_format and a number of channels to bits and a cudaChannelFormatKind.
 static int channels_of(int format, unsigned channels, int bits[4], int *kind) {
   int width;
   switch (format) {
@@ -72,7 +72,7 @@ EXPORT int cuMemcpy3D_v2_ptds(const struct copy_params *c) { return finish(copy_
 EXPORT int cuMemcpy3DAsync_v2(const struct copy_params *c, void *s) { return finish(copy_3d(c, 1, stream_of(s, 0))); }
 EXPORT int cuMemcpy3DAsync_v2_ptsz(const struct copy_params *c, void *s) { return finish(copy_3d(c, 1, stream_of(s, 1))); }
 
-// line copies n bytes between an array of one dimension, or within a row, and memory.
+// array_line copies n bytes between memory and an array of one dimension, or within a row.
 static int array_line(struct fp_array *a, size_t x, u64 other, size_t n, int to, int kind, int async, u64 stream) {
   struct fp_box box;
   int e = fp_array_box(a, x, 0, 0, n, 1, 1, &box);

@@ -1,6 +1,6 @@
-// cuda_copy.h: what the driver API has on copies between devices, hints about managed memory, and streams. Part of cuda.c.
+// cuda_copy.h: copies between devices, hints about managed memory, and streams of the driver API. Part of cuda.c.
 
-// Contexts are those of devices, and addresses say which they belong to.
+// Each device has one context, and an address determines its device.
 static int check_contexts(const char *a, const char *b) { return is_context(a) && is_context(b) ? 0 : fpInvalidContext; }
 
 static int copy_peer(u64 d, const void *to, u64 s, const void *from, size_t n, int async, u64 stream) {

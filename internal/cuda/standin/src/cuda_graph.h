@@ -1,4 +1,5 @@
-// cuda_graph.h: graphs and captures of the driver API: what graph_calls.h needs of it, and the calls that it alone has. Part of cuda.c.
+// cuda_graph.h: graphs and captures of the driver API: the definitions that graph_calls.h needs, and the calls that
+// only this API has. Part of cuda.c.
 
 #define API(name) cu##name
 struct kernel_params;

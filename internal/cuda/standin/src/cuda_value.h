@@ -31,7 +31,7 @@ static int stream_values(u64 stream, unsigned n, const union memory_op *list, un
       case fpWaitValue64: e = stream_value(stream, o->value.address, o->value.value, 8 | FP_VALUE_WAIT, o->value.flags); break;
       case fpWriteValue32: e = stream_value(stream, o->value.address, (u32)o->value.value, 4, 0); break;
       case fpWriteValue64: e = stream_value(stream, o->value.address, o->value.value, 8, 0); break;
-      case fpBarrier: break; // every write comes after what was before it
+      case fpBarrier: break; // every write is ordered after what precedes it
       default: e = fp_unsupported("a stream memory operation that is no write, wait or barrier (cuStreamBatchMemOp)");
     }
   }

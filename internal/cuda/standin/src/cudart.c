@@ -1,11 +1,11 @@
-// cudart.c: the runtime API. What is a request and nothing more is in gen_forward_runtime.h, what is not supported in
-// gen_unsupported_runtime.h; both are generated from the tables of package calls.
+// cudart.c: the runtime API. Calls that are only a request are in gen_forward_runtime.h, and calls that are not
+// supported in gen_unsupported_runtime.h. Both files are generated from the tables of package calls.
 //
-// Built once as libcudart.so.12 (FP_RUNTIME 12) and once as libcudart.so.13 and libcudart_static.a (FP_RUNTIME 13).
+// It is built as libcudart.so.12 (FP_RUNTIME 12), and as libcudart.so.13 and libcudart_static.a (FP_RUNTIME 13).
 #include "bottom.h"
 #include "start.h"
 
-// fp_admit initializes the driver API with the first request, and makes a context with those that need one.
+// fp_admit initialises the driver API at the first request, and makes a context if the request needs one.
 static int fp_admit(u32 op) {
   struct fp_shared *s = fp_shared();
   if (s && !s->initialized) s->initialized = 1;
@@ -13,12 +13,12 @@ static int fp_admit(u32 op) {
   return 0;
 }
 
-// Errors. The last error belongs to the host thread; an error that a kernel's fault left stays for the whole process.
+// Errors. Each host thread has its last error. The error of a kernel's fault remains for the whole process.
 THREAD int last_error;
 static int sticky_error;
 
-// Torch asks cudaGetLastError and calls cudaFreeAsync in destructors of tensors, in which an error is the end of the process. It
-// takes this way only because "fencepost run" has it use no cache of its own; so both succeed for it after a fault.
+// Torch calls cudaGetLastError and cudaFreeAsync in destructors of tensors, where an error ends the process. It does so
+// only because "fencepost run" switches its own cache off. So both calls succeed for Torch after a fault.
 static int torch_is_there;
 
 EXPORT void __cudaFencepostTorch(void) { torch_is_there = 1; }
@@ -84,7 +84,8 @@ static int present(void) {
 #include "gen_forward_runtime.h"
 #include "gen_unsupported_runtime.h"
 
-// Registration: what the compiler put into the program is kept here and sent to the checker when it is first needed.
+// Registration. The data that the compiler added to the program are kept here, and sent to the checker when they are
+// first needed.
 
 struct binary {
   const struct fp_wrapper *wrapper;
@@ -101,8 +102,8 @@ struct managed {
   struct managed *next;
 };
 
-// An entity is a kernel or a variable, found by the address that stands for it on the host. The kernel is first: a
-// cudaKernel_t of a library is a CUkernel as well.
+// An entity is a kernel or a variable, found by its address on the host. The kernel is the first field, so that a
+// cudaKernel_t of a library is a CUkernel too.
 struct entity {
   struct fp_kernel kernel;
   const void *host;
@@ -188,7 +189,7 @@ EXPORT int __cudaRegisterUnifiedTable(void) { return 0; }
 
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
-// load sends a binary to the checker once; what went wrong is kept.
+// load sends a binary to the checker once, and keeps the error.
 static int load(struct binary *b) {
   if (__atomic_load_n(&b->loaded, __ATOMIC_ACQUIRE)) return b->error;
   if (fp_forked()) return fpInitialization; // another thread of the parent may have held the lock
@@ -200,7 +201,7 @@ static int load(struct binary *b) {
       if (!b->error && !fp_symbol(b->handle, m->name, where))
         *m->host = (void *)where[0];
       else
-        *m->host = calloc(1, m->size ? m->size : 1); // the program can run on without a device
+        *m->host = calloc(1, m->size ? m->size : 1); // so that the program can continue without a device
     }
     __atomic_store_n(&b->loaded, 1, __ATOMIC_RELEASE);
   }
@@ -209,7 +210,7 @@ static int load(struct binary *b) {
   return e;
 }
 
-// forget_modules makes everything be loaded again when it is next needed: the device was reset.
+// forget_modules causes all modules to be loaded again when they are next needed, because the device was reset.
 static void forget_modules(void) {
   if (fp_take(&loading, fpLoadingLock)) return;
   fp_take(&registry, fpRegistryLock);
@@ -234,7 +235,7 @@ EXPORT void __cudaUnregisterFatBinary(void **handle) {
   if (b->loaded && !b->error) fp_request(FP_UnloadModule, &b->handle, 1, NULL, 0);
 }
 
-// entity_of finds the kernel that a host function, or a kernel handle, stands for; NULL: none.
+// entity_of returns the kernel of a host function or of a kernel handle, or NULL if there is none.
 static struct entity *entity_of(const void *f) {
   struct entity *e = f ? find_entity(f, 1) : NULL;
   if (!e && f) { // a cudaKernel_t is the entity itself
@@ -245,7 +246,7 @@ static struct entity *entity_of(const void *f) {
   return e;
 }
 
-// kernel_of finds the kernel that a host function, or a kernel handle, stands for and sees that it is loaded.
+// kernel_of finds the kernel of a host function or of a kernel handle, and loads it.
 static int kernel_of(const void *f, struct entity **found) {
   struct entity *e = entity_of(f);
   if (!e) return fp_absent() ? fpNoDevice : fpInvalidDeviceFunction;
@@ -263,7 +264,7 @@ EXPORT int __cudaGetKernel(void **kernel, const void *f) {
   return 0;
 }
 
-// cudaGetKernel gives what the driver API takes as its own, so the kernel is looked up here, not when it is launched.
+// The driver API takes the kernel as one of its own, so it is looked up here and not when it is launched.
 EXPORT int cudaGetKernel(void **kernel, const void *f) {
   struct entity *e;
   int error = kernel ? kernel_of(f, &e) : fpInvalidValue;
@@ -297,10 +298,10 @@ EXPORT int cudaFuncGetName(const char **name, const void *f) {
   return finish(error);
 }
 
-// Libraries. A library is the checker's module, so a cudaLibrary_t is a CUlibrary as well, and
-// a reset of the device ends it: what is asked of it later is refused.
+// Libraries. A library is one of the checker's modules, so a cudaLibrary_t is a CUlibrary too. A reset of the device
+// ends it: later calls for it are refused.
 
-// not_found turns the errors for names that a module lacks into the one that the calls for libraries give.
+// not_found converts the errors for names that a module lacks to the error of the calls for libraries.
 static int not_found(int e) { return e == fpInvalidDeviceFunction || e == fpInvalidSymbol ? fpNotFound : e; }
 
 EXPORT int cudaLibraryLoadData(void **library, const void *code, int *jit, void **jit_values, unsigned jits, int *options, void **values,
@@ -323,7 +324,7 @@ EXPORT int cudaLibraryLoadFromFile(void **library, const char *path, int *jit, v
   return finish(e);
 }
 
-// cudaLibraryGetKernel makes a kernel that is found by its own handle, of a binary that is loaded.
+// cudaLibraryGetKernel makes a kernel with a handle of its own, of a binary that is loaded.
 EXPORT int cudaLibraryGetKernel(void **kernel, void *library, const char *name) {
   if (!kernel || !name) return finish(fpInvalidValue);
   struct entity *e = calloc(1, sizeof *e);
@@ -369,7 +370,7 @@ struct configuration {
 enum { deepest = 64 };
 THREAD struct configuration configurations[deepest];
 THREAD int depth;
-THREAD u64 from_configuration; // the launch that follows is one of <<<...>>>, whose error nobody receives
+THREAD u64 from_configuration; // the next launch is one of <<<...>>>, whose error nobody receives
 
 EXPORT unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared, void *stream) {
   if (depth == deepest) return fpMissingConfiguration;
@@ -511,7 +512,7 @@ EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads, shared, 0);
 }
 
-// clusters asks how many clusters of a launch are resident at once, and of how many blocks the largest has.
+// clusters returns how many clusters of a launch are resident at a time, and how many blocks the largest one has.
 static int clusters(const struct launch_config *c, const void *f, u64 r[2]) {
   struct entity *e;
   u64 shape = 0;

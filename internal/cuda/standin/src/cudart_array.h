@@ -58,7 +58,7 @@ static int copy_arrays(struct fp_array *to, size_t tx, size_t ty, const struct f
   return e ? e : fp_copy(d, s, width, height, 1, kind, 0, stream);
 }
 
-// linear_part gives where n bytes of an array begin that go on from row to row.
+// linear_part returns where n bytes of an array begin, which may continue from row to row.
 static int linear_part(const struct fp_array *a, size_t x, size_t y, size_t n, u64 *at) {
   struct fp_box box;
   int e = fp_array_box(a, x, y, 0, 0, 0, 0, &box);

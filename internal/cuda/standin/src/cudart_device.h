@@ -26,7 +26,7 @@ EXPORT int cudaSetDevice(int device) {
   return finish(e);
 }
 
-// cudaInitDevice makes no device, and no context, the current one.
+// cudaInitDevice makes neither a device nor a context the current one.
 EXPORT int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
   (void)device_flags, (void)flags;
   return finish(check_device(device));
@@ -94,12 +94,12 @@ EXPORT int cudaDeviceReset(void) {
   int e = fp_request(FP_DeviceReset, NULL, 0, NULL, 0);
   fp_print();
   int n;
-  if (!fp_devices(NULL, &n) && n == 1) forget_modules(); // the modules of several devices stay
+  if (!fp_devices(NULL, &n) && n == 1) forget_modules(); // with several devices, modules stay loaded
   return finish(e);
 }
 EXPORT int cudaThreadExit(void) { return cudaDeviceReset(); }
 
-// Limits are kept to be read back. The checker hears of them for the size of the printf buffer.
+// Limits are stored so that they can be read back. The checker gets them for the size of the printf buffer.
 static size_t limits[8] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0, 0};
 
 EXPORT int cudaDeviceSetLimit(int limit, size_t value) {
@@ -157,7 +157,7 @@ EXPORT int cudaDeviceGetP2PAttribute(int *value, int attribute, int from, int to
   return finish(e);
 }
 
-static const char bus_id[] = "0000:00:00.0"; // of the first; others have their number for the bus
+static const char bus_id[] = "0000:00:00.0"; // of the first device; other devices have their number as the bus
 
 EXPORT int cudaDeviceGetPCIBusId(char *text, int n, int device) {
   if (!text || n < (int)sizeof bus_id) return finish(fpInvalidValue);
@@ -204,11 +204,11 @@ EXPORT int cudaStreamGetDevice(void *s, int *device) {
 }
 EXPORT int cudaStreamGetDevice_ptsz(void *s, int *device) { return cudaStreamGetDevice(s, device); }
 
-// The double conversions of old devices do nothing.
+// These conversions of double for old devices do nothing.
 EXPORT int cudaSetDoubleForDevice(double *d) { return finish(d ? 0 : fpInvalidValue); }
 EXPORT int cudaSetDoubleForHost(double *d) { return finish(d ? 0 : fpInvalidValue); }
 
-// Functions of the driver API come from its own library, which finds this process's connection to the checker.
+// Functions of the driver API come from its library, which uses this process's connection to the checker.
 static int driver_function(const char *name, void **f, unsigned version, u64 flags, int *status) {
   int (*find)(const char *, void **, int, u64, int *) = NULL;
   if (!name || !f) return fpInvalidValue;

@@ -1,4 +1,5 @@
-// cudart_graph.h: graphs and captures of the runtime API: what graph_calls.h needs of it, and the calls that it alone has. Part of cudart.c.
+// cudart_graph.h: graphs and captures of the runtime API: the definitions that graph_calls.h needs, and the calls that
+// only this API has. Part of cudart.c.
 
 #define API(name) cuda##name
 #define copy_params copy_3d
@@ -54,7 +55,7 @@ static int symbol_work(struct fp_work *w, const void *symbol, u64 other, size_t 
   return to ? linear_work(w, address + offset, other, n, kind) : linear_work(w, other, address + offset, n, kind);
 }
 
-// A copy node in the forms of cudaMemcpy and of those with symbols: to add, to set, and to set in an executable graph.
+// A copy node, in the form of cudaMemcpy and in those with symbols: to add, to set, and to set in an executable graph.
 #define COPY_NODE(form, call, ...)                                                                \
   EXPORT int cudaGraphAddMemcpyNode##form(NODE, __VA_ARGS__) {                                    \
     struct fp_work w;                                                                             \

@@ -51,7 +51,7 @@ EXPORT int cudaHostRegister(void *p, size_t n, unsigned flags) {
 
 EXPORT int cudaHostUnregister(void *p) { return finish(fp_unregister((u64)p)); }
 
-// What the checker knows of an address.
+// The checker's data about an address.
 struct place {
   u64 type, base, size, flags, device;
 };
@@ -94,7 +94,8 @@ EXPORT int cudaPointerGetAttributes(struct pointer_attributes *a, const void *p)
   return 0;
 }
 
-// Copies. Every call has a variant whose default stream is the thread's own: _ptds for the synchronous, _ptsz for the others.
+// Copies. Every call has a variant whose default stream is the thread's own: _ptds for synchronous calls, _ptsz for the
+// others.
 
 #define COPY(name, kind_name, async)                                                                    \
   EXPORT int name(void *d, const void *s, size_t n, int kind) {                                         \
@@ -162,7 +163,8 @@ static struct fp_box box_3d(const struct pitched *p, const size_t at[3]) {
   return (struct fp_box){(u64)p->at + at[0] + at[1] * p->pitch + at[2] * slice, p->pitch, slice};
 }
 
-// boxes_3d gives both ends of a copy and its width in bytes: where an array takes part, extents count its elements, as offsets into it do.
+// boxes_3d returns both ends of a copy and its width in bytes. If an array takes part, extents are in elements of the
+// array, like offsets into it.
 static int boxes_3d(const struct copy_3d *c, struct fp_box *to, struct fp_box *from, u64 *width) {
   const struct fp_array *a = c->to_array, *b = c->from_array;
   if (a && b && a->element != b->element) return fpInvalidValue;
@@ -237,7 +239,7 @@ EXPORT int cudaMemset3DAsync_ptsz(struct pitched p, int v, struct extent x, void
 
 // Symbols.
 
-// symbol_of finds the address and size of a variable. A managed variable is named by its own address.
+// symbol_of finds the address and size of a variable. A managed variable has the same address on the host.
 static int symbol_of(const void *host, u64 *address, u64 *size) {
   struct entity *v = find_entity(host, 0);
   if (!v) {
@@ -250,7 +252,7 @@ static int symbol_of(const void *host, u64 *address, u64 *size) {
   }
   int e = load(v->binary);
   if (e) return e;
-  int devices; // each has the variable at an address of its own
+  int devices; // number of devices; the variable has another address on each
   if (!v->known || fp_devices(NULL, &devices) || devices > 1) {
     u64 r[2] = {0, 0};
     e = fp_symbol(v->binary->handle, v->name, r);

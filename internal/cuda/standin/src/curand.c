@@ -1,5 +1,6 @@
-// curand.c: takes the place of cuRAND's host API, whose kernels are machine code. All generators are Philox 4x32-10 (Salmon et al., "Parallel
-// Random Numbers: As Easy as 1, 2, 3", SC 2011): the numbers are as random as cuRAND's and repeat for a seed, and they are not cuRAND's.
+// curand.c: replaces cuRAND's host API, whose kernels are machine code. All generators are Philox 4x32-10 (Salmon et
+// al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011). The numbers are as random as cuRAND's and the same for
+// the same seed, but they are not cuRAND's numbers.
 #include "compute.h"
 
 enum { success = 0, notInitialised = 101, allocFailed = 102, typeError = 103, outOfRange = 104, odd = 105, launchFailed = 201 };
@@ -7,7 +8,7 @@ enum { uniform, uniformDouble, normal, normalDouble, logNormal, logNormalDouble,
 
 struct generator {
   void *stream;
-  u64 seed, next; // of the blocks of 4 numbers
+  u64 seed, next; // next is the number of the next block of 4 numbers
   int host;
 };
 
@@ -30,7 +31,7 @@ struct work {
   double mean, deviation;
 };
 
-// unit gives a number above 0 and not above 1.
+// unit returns a number above 0 and at most 1.
 static double unit(u32 high, u32 low) { return ((double)high * 4294967296.0 + low + 1) / 18446744073709551616.0; }
 
 static double gauss(const u32 r[4], int second) {

@@ -1,5 +1,6 @@
-// forward.h: a library that is before NVIDIA's own of the same name, hands its calls on, and changes what some of them
-// answer. The environment variable REAL_ENV names the real library; callers that need none of it never load it.
+// forward.h: a library that is loaded in place of NVIDIA's library of the same name. It passes calls on to that
+// library, and changes some results. The environment variable REAL_ENV names the real library. It is loaded only if a
+// caller needs it.
 #ifndef FP_FORWARD_H
 #define FP_FORWARD_H
 
@@ -15,8 +16,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// fp_real finds a function of the real library, once asked for by FP_CALL or FORWARD. One that it lacks gives FP_ABSENT, the
-// API's error for a call that it does not know.
+// fp_real finds a function of the real library at its first call by FP_CALL or FORWARD. If the library lacks the
+// function, the call returns FP_ABSENT, the API's error for an unknown call.
 static void *fp_library;
 static pthread_once_t fp_library_once = PTHREAD_ONCE_INIT;
 
@@ -37,7 +38,7 @@ __attribute__((used)) static void *fp_real(const char *name) {
 // FP_CALL calls a function of the real library that returns an int.
 #define FP_CALL(name, type, ...) (((int (*)type)fp_real(name))(__VA_ARGS__))
 
-// FORWARD defines a function that jumps to the real one with the registers and the stack as they are.
+// FORWARD defines a function that jumps to the real one. Registers and stack are unchanged.
 #define FORWARD(name)                                                                                                          \
   __attribute__((used)) static const char text_##name[] __asm__("text_" #name) = #name;                                        \
   __attribute__((naked)) EXPORT void name(void) {                                                                              \

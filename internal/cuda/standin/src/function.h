@@ -1,6 +1,7 @@
-// function.h: functions of the program that a stream calls. Each runs in a thread of its own, and is an agent that the checker orders with
-// its stream alone. The call that puts it into the stream waits until it has ended, so that most programs run as if they had one thread;
-// but not for one that waits itself, which the caller may have to let go on. Later work of the stream waits for such a function.
+// function.h: functions of the program that a stream calls. Each runs in a thread of its own, which the checker orders
+// only with its stream. The call that enqueues the function waits until the function has ended, so most programs run as
+// if they had one thread. It does not wait if the function itself waits, because the caller may have to continue for
+// that. Later work of the stream waits for such a function.
 #ifndef FP_FUNCTION_H
 #define FP_FUNCTION_H
 
@@ -12,21 +13,22 @@ enum { fpRunning, fpPending, fpEnded };
 struct fp_function {
   struct fp_work work;
   u64 key;   // of the stream: fp_stream_key
-  u64 agent; // of the stream
-  int blocking; // the stream waits for the legacy stream, and that one for it
+  u64 agent; // of the stream, as the checker knows it
+  int blocking; // the stream and the legacy stream wait for each other
   u32 state, users;
   pid_t id;
   pthread_t thread;
   struct fp_function *next;
 };
 
-// Seconds that the caller waits for a function, and that work behind one waits for it while no other thread calls CUDA.
+// fpShortly is how many seconds the caller waits for a function. fpAtMost is how many seconds work waits for an earlier
+// function while no other thread calls CUDA.
 enum { fpShortly = 1, fpAtMost = 5 };
 
 static __thread struct fp_function *fp_executing;
 
-// fp_await waits until a function has reached a state, at most for so many seconds (0: for ever), and gives its state. It is no call of
-// POSIX threads, which would order the program's threads.
+// fp_await waits until a function has reached a state, for a number of seconds or, if that is 0, forever. It returns
+// the function's state. It does not use POSIX threads, which would order the program's threads.
 static u32 fp_await(struct fp_function *f, u32 state, time_t seconds) {
   struct timespec now, end;
   clock_gettime(CLOCK_MONOTONIC, &end);
@@ -46,7 +48,7 @@ static void fp_become(struct fp_function *f, u32 state) {
   syscall(SYS_futex, &f->state, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
 }
 
-// fp_waits is called by a function that is about to wait (threads.c): the caller goes on beside it.
+// fp_waits is called by a function that is about to wait (threads.c). The caller then continues in parallel.
 static void fp_waits(void) {
   if (__atomic_load_n(&fp_executing->state, __ATOMIC_RELAXED) != fpRunning) return;
   fp_guard_stop();
@@ -69,15 +71,15 @@ static void *fp_function_run(void *p) {
   return NULL;
 }
 
-// fp_function_drop takes a function out of the list, which is locked.
+// fp_function_drop removes a function from the list. The list must be locked.
 static void fp_function_drop(struct fp_function *f) {
   struct fp_function **at = &fp_shared()->functions;
   while (*at != f) at = &(*at)->next;
   __atomic_store_n(at, f->next, __ATOMIC_RELEASE);
 }
 
-// fp_function_leave is for who has waited for a function. If it has ended, its thread is gone afterwards: processes of one thread are
-// seen better (guard.h).
+// fp_function_leave is called after waiting for a function. If the function has ended, its thread ends too, because
+// accesses of processes with one thread are better observed (guard.h).
 static void fp_function_leave(struct fp_function *f) {
   fp_graph_lock();
   int last = --f->users == 0 && __atomic_load_n(&f->state, __ATOMIC_ACQUIRE) == fpEnded;
@@ -89,7 +91,8 @@ static void fp_function_leave(struct fp_function *f) {
   free(f);
 }
 
-// fp_first_before gives a function that comes before what is put into a stream, by its key; 0: into any. Or one that has ended.
+// fp_first_before returns a function that is ordered before new work of the stream with a key (0 for any stream), or a
+// function that has ended.
 static struct fp_function *fp_first_before(u64 key) {
   struct fp_function *f;
   fp_graph_lock();
@@ -100,19 +103,19 @@ static struct fp_function *fp_first_before(u64 key) {
   return f;
 }
 
-// fp_ends waits until a function has ended, and says whether it has: for ever, or until nothing moves.
+// fp_ends waits until a function has ended, forever or until nothing progresses, and reports whether it has ended.
 static int fp_ends(struct fp_function *f, int forever) {
   u64 before;
   do {
     before = __atomic_load_n(&fp.requests, __ATOMIC_RELAXED);
     if (fp_await(f, fpEnded, forever ? 0 : fpAtMost) == fpEnded) return 1;
-    if (!fp_take(&fp.lock, fpConnectionLock)) fp_give(&fp.lock, fpConnectionLock); // another thread may be in a call that takes long
+    if (!fp_take(&fp.lock, fpConnectionLock)) fp_give(&fp.lock, fpConnectionLock); // another thread may be in a long call
   } while (before != __atomic_load_n(&fp.requests, __ATOMIC_RELAXED));
   return 0;
 }
 
-// fp_behind waits for the functions that a request comes after. It fails for work that would wait for what its own thread may do only
-// after it: work is executed when it is put into a stream.
+// fp_behind waits for the functions before a request. It fails for work that would wait for something that its own
+// thread can do only later, because work is executed when it is enqueued.
 static int fp_behind(u32 op, const u64 *args) {
   u64 key = 0;
   if (!fp_shared() || fp_executing || fp_forked() || !__atomic_load_n(&fp_shared()->functions, __ATOMIC_ACQUIRE) || fp_called_back()) return 0;
@@ -150,7 +153,7 @@ static int fp_function_start(u64 stream, const struct fp_work *w) {
   __atomic_store_n(&fp_shared()->functions, f, __ATOMIC_RELEASE);
   fp_graph_unlock();
   fp_guard_hand_over();
-  // Signals to the process are for the program's own threads.
+  // Only the program's own threads get signals to the process.
   sigfillset(&most);
   for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, FP_FLUSH_SIGNAL, 0}; *s; s++) sigdelset(&most, *s);
   pthread_sigmask(SIG_SETMASK, &most, &before);

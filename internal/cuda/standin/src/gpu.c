@@ -1,9 +1,10 @@
-// gpu.c: executes launches on a GPU for fencepost, through NVIDIA's driver, in a process of its own: what crashes there is lost there.
+// gpu.c: executes launches on a GPU for fencepost, through NVIDIA's driver. It is a process of its own, so a crash ends
+// only this process.
 //
-// Descriptor 3 is the connection: a request is its number, the length of what follows, and that; an answer has the driver's result in
-// place of the number, and text that says more. Descriptor 4 is the file of device memory, which is mapped here at the same addresses as
-// everywhere, and which the GPU reads and writes where it is: it is registered with the driver piece by piece (cuMemHostRegister).
-// internal/instrument/gpu is the other side.
+// Descriptor 3 is the connection. A request is its number, the length of the data that follows, and the data. An answer
+// has the driver's result instead of the number, and text. Descriptor 4 is the file of device memory. The file is
+// mapped at the same addresses as in all other processes, and registered with the driver piece by piece
+// (cuMemHostRegister), so that the GPU accesses it there. internal/instrument/gpu is the other side.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +23,7 @@ enum { connection = 3, memory = 4 };
 enum { notReady = 600, sharedLimit = 8, hostPointer = 91, errorLog = 5, errorLogSize = 6, inputPTX = 1, mapped = 1 | 2 };
 enum { ownError = 1000000 }; // above all results of the driver
 
-// The calls, by the names of the driver's binary interface.
+// The calls, by their names in the driver's binary interface.
 #define CALLS(X) \
   X(cuInit, (unsigned)) \
   X(cuDeviceGet, (int *, int)) \
@@ -51,7 +52,7 @@ enum { ownError = 1000000 }; // above all results of the driver
 CALLS(DECLARE)
 
 static void *stream;
-static char said[1 << 14]; // what an answer says besides its result
+static char said[1 << 14]; // the text of an answer
 
 static int fail(const char *what) {
   snprintf(said, sizeof said, "%s", what);
@@ -67,14 +68,15 @@ static int load_driver(void) {
   return 0;
 }
 
-// The first of these calls that fails ends the function.
+// TRY calls the driver, and returns the result from the function if it is an error.
 #define TRY(call) \
   do { \
     int e_ = (call); \
     if (e_) return e_; \
   } while (0)
 
-// open takes the addresses and the size of the memory, before the driver can take the addresses, and says what the device is.
+// open_device maps the memory at the given addresses, before the driver can use the addresses, and describes the
+// device.
 static int open_device(const u64 *args) {
   void *context, *at = (void *)args[0];
   int device, major, minor, same;
@@ -91,7 +93,7 @@ static int open_device(const u64 *args) {
   if (!same) return fail("the GPU has registered memory of the host at other addresses than the host has");
   TRY(cuDevicePrimaryCtxRetain(&context, device));
   TRY(cuCtxSetCurrent(context));
-  TRY(cuStreamCreate(&stream, 1)); // that does not wait for the default stream
+  TRY(cuStreamCreate(&stream, 1)); // a stream that does not wait for the default stream
   snprintf(said, sizeof said, "%s (sm_%d%d)", name, major, minor);
   return 0;
 }
@@ -103,7 +105,7 @@ static int register_memory(const u64 *args) {
   return at == args[0] ? 0 : fail("the GPU has registered memory of the host at other addresses than the host has");
 }
 
-// load links texts, each with its length before it, and answers with the module.
+// load links texts, each preceded by its length, and answers with the module.
 static int load(const char *data, size_t size) {
   void *link, *image, *module;
   size_t bytes;
@@ -129,7 +131,7 @@ static int load(const char *data, size_t size) {
 struct launch {
   u64 module;
   u32 grid[3], block[3], shared, cooperative, params, bytes;
-  // then params offsets of 32 bits, the parameters, and the name with its 0
+  // then params offsets of 32 bits, the parameters, and the name with a 0 at its end
 };
 
 static int launch(char *data, size_t size) {
@@ -151,7 +153,8 @@ static int launch(char *data, size_t size) {
   return cuLaunchKernel(f, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2], l.shared, stream, values, NULL);
 }
 
-// query says whether the launch has ended. The driver writes what it has printed to the standard output then.
+// query reports whether the launch has ended. When it has, the driver writes what kernels printed to the standard
+// output.
 static int query(void) {
   int e = cuStreamQuery(stream);
   if (e == notReady) return e;
@@ -189,7 +192,7 @@ static int reply(int result, char *text, size_t size) {
   return all(put, head, sizeof head) && all(put, text, size);
 }
 
-// printed answers with what kernels have printed since it was asked last: the standard output is a file.
+// printed answers with what kernels have printed since the last request. The standard output is a file.
 static int printed(void) {
   fflush(stdout);
   off_t size = lseek(1, 0, SEEK_CUR);

@@ -1,5 +1,6 @@
-// graph.h: graphs and stream capture, for both faces. A graph is data of this process: its nodes keep what a call would do, and
-// a launch does it in streams that are ordered by the edges alone, so that what no path orders is not ordered for the checker.
+// graph.h: graphs and stream capture, for both APIs. A graph is data of this process. Its nodes hold the arguments of
+// calls. A launch makes the calls in streams that only the edges order, so nodes without a path between them are not
+// ordered for the checker.
 #ifndef FP_GRAPH_H
 #define FP_GRAPH_H
 
@@ -24,20 +25,20 @@ enum {
   fpUpdateFailure = 910,
 };
 
-// The attributes of a kernel node that are hints: they are kept to be read back.
+// The attributes of a kernel node that are hints. They are stored so that they can be read back.
 struct fp_hints {
   u64 of[20][8]; // by number: cudaLaunchAttributeID
 };
 
-// What a node does: the fields of its type. What block, params, hints and bodies point to is the work's own.
+// The work of a node: the fields depend on its type. The work owns what block, params, hints and bodies point to.
 struct fp_work {
   int type;
   struct fp_kernel *kernel;
   const void *function; // as the program named the kernel
-  struct fp_launch launch; // FP_LAUNCH_PROGRAMMATIC: the edge to the node is programmatic, see fp_early
+  struct fp_launch launch; // FP_LAUNCH_PROGRAMMATIC if the edge to the node is programmatic: see fp_early
   char *block;
   void **params;
-  struct fp_hints *hints; // NULL: none was set
+  struct fp_hints *hints; // NULL if none was set
   struct fp_box to, from;
   u64 width, height, depth; // width in bytes
   int direction;
@@ -45,7 +46,7 @@ struct fp_work {
   void (*call)(void *);
   void (*callback)(void *, int, void *);
   void *data;
-  u64 object; // event, address, condition, or the stream as a callback gets it
+  u64 object; // an event, an address, a condition, or the stream that a callback gets
   struct fp_graph *child;
   struct fp_graph **bodies; // of a conditional node
   u32 nbodies;
@@ -56,23 +57,24 @@ enum { fpIf, fpWhile, fpSwitch };
 
 struct fp_node {
   struct fp_graph *graph;
-  struct fp_node **from; // what it depends on
+  struct fp_node **from; // the nodes that it depends on
   size_t count;
   const struct fp_node *original; // of a clone
   struct fp_work work;
   struct fp_origin origin;
   int disabled;
   u32 id, mark;
-  // In an executable graph: what it waits for with child graphs opened up, its lane, and the event after it, 0 when nobody needs one.
+  // In an executable graph: the nodes that it waits for, with child graphs replaced by their nodes; its lane; and the
+  // event after it, 0 if it is not needed.
   struct fp_node **waits;
   size_t waiting;
   u32 lane;
   u64 event;
-  struct fp_node *follower; // whose edge from here is programmatic
+  struct fp_node *follower; // the node to which there is a programmatic edge from here
   struct fp_exec **inner;   // the bodies of a conditional node
 };
 
-// A user object is destroyed with the last reference to it; graphs own some.
+// A user object is destroyed with its last reference. Graphs own some references.
 struct fp_user {
   void (*destroy)(void *);
   void *data;
@@ -85,7 +87,7 @@ struct fp_use {
   struct fp_use *next;
 };
 
-// A condition with a value that every launch of the graph begins with.
+// A condition. Every launch of the graph begins with its value.
 struct fp_condition {
   u64 handle;
   u32 value;
@@ -103,17 +105,17 @@ struct fp_graph {
 };
 
 struct fp_exec {
-  struct fp_graph *graph; // a clone; of a conditional node's body, that in the clone
+  struct fp_graph *graph; // a clone; for the body of a conditional node, the graph in the clone
   struct fp_node **order;
   size_t count;
-  u64 *lanes; // streams; the first is the one of the launch
+  u64 *lanes; // streams; the first one is that of the launch
   u32 nlanes;
   u64 begin, end; // events
   int launched;
   u64 flags;
 };
 
-// A branch of a capture: a stream, and the nodes that its next one will depend on.
+// A branch of a capture: a stream, and the nodes that its next node will depend on.
 struct fp_branch {
   u64 stream;
   int blocking; // the legacy stream waits for it
@@ -122,7 +124,7 @@ struct fp_branch {
   struct fp_branch *next;
 };
 
-// An event recorded in a capture stands for nodes.
+// An event that was recorded in a capture, and the nodes that it represents.
 struct fp_mark {
   u64 event;
   struct fp_node **set;
@@ -143,15 +145,15 @@ struct fp_capture {
 enum { fpGlobal, fpThreadLocal, fpRelaxed };
 THREAD int fp_capture_mode;
 
-// What the libraries of a process share of this is in a page before the alias.
+// Data that the libraries of a process share. They are in a page before the alias.
 struct fp_shared {
   pthread_mutex_t lock;
-  u32 initialized;               // the driver API, by cuInit or by the runtime API
-  u32 key;                       // one more than that of the threads in which the runtime API has a context, 0: none
+  u32 initialized;               // the driver API was initialised, by cuInit or by the runtime API
+  u32 key;                       // 1 plus the key of the threads in which the runtime API has a context; 0 for none
   u32 called_back[32];           // threads that execute functions of the program for streams
-  struct fp_function *functions; // that streams call and that have not ended, see function.h
+  struct fp_function *functions; // functions that streams call and that have not ended: see function.h
   struct fp_capture *captures;
-  u64 captured; // captures ever
+  u64 captured; // number of captures so far
   u32 ids;
   u64 *memory; // addresses of allocation nodes
   size_t memories;
@@ -163,15 +165,15 @@ struct fp_shared {
 
 static struct fp_shared *fp_shared(void) { return fp.alias ? (struct fp_shared *)(fp.alias - FP_SHARED) : NULL; }
 
-// fp_capturing says whether any stream of this process captures. The other library of the process may have begun it before this one
-// has spoken to the checker.
+// fp_capturing reports whether any stream of this process captures. The other library of the process may have begun the
+// capture before this one connected to the checker.
 static int fp_capturing(void) {
   if (!fp.alias && !fp_forked() && !fp_begin()) fp_end();
   struct fp_shared *s = fp_shared();
   return s && __atomic_load_n(&s->captures, __ATOMIC_ACQUIRE) && !fp_forked();
 }
 
-// fp_in_context says that a request is made in a context, of the calling thread.
+// fp_in_context reports whether a request needs a context of the calling thread.
 static int fp_in_context(u32 op) {
   switch (op) {
     case FP_Launch: case FP_Malloc: case FP_Free: case FP_MallocAsync: case FP_FreeAsync: case FP_HostRegister: case FP_HostUnregister: case FP_Copy:
@@ -182,8 +184,8 @@ static int fp_in_context(u32 op) {
   return 0;
 }
 
-// fp_runtime_context says whether the runtime API has made a context current in the calling thread, and sets that to a value beforehand
-// if it is not negative. A thread calls the runtime API in one library and the driver API in another.
+// fp_runtime_context returns whether the runtime API has made a context current in the calling thread. If set is not
+// negative, it then changes this. A thread calls the runtime API in one library and the driver API in another.
 static int fp_runtime_context(int set) {
   struct fp_shared *s = fp_shared();
   if (!s) return 0;
@@ -201,7 +203,7 @@ static int fp_runtime_context(int set) {
   return pthread_getspecific(key - 1) != NULL;
 }
 
-// fp_mark_thread replaces one thread in the list of those that execute functions by another one; 0 is none.
+// fp_mark_thread replaces a thread in the list of those that execute functions by another one. 0 is none.
 static int fp_mark_thread(u32 from, u32 to) {
   struct fp_shared *s = fp_shared();
   for (size_t i = 0; s && i < sizeof s->called_back / sizeof *s->called_back; i++) {
@@ -211,7 +213,8 @@ static int fp_mark_thread(u32 from, u32 to) {
   return 0;
 }
 
-// fp_called_back says that this thread executes a function of the program for a stream, which must not call CUDA: by any library.
+// fp_called_back reports whether this thread executes a function of the program for a stream. Such a thread must not
+// call CUDA through any library.
 static int fp_called_back(void) {
   struct fp_shared *s = fp_shared();
   if (!s || !__atomic_load_n(&s->functions, __ATOMIC_ACQUIRE)) return 0;
@@ -226,17 +229,18 @@ static void fp_graph_unlock(void) {
   if (fp_shared()) fp_unlock(&fp_shared()->lock);
 }
 
-// fp_grow makes room for one more element and gives 0 when there is none.
+// fp_grow makes room for one more element. It returns 0 if there is none.
 static int fp_grow(void *array, size_t count, size_t size) {
   void **p = array;
-  if (count & (count - 1)) return 1; // room is kept for the next power of two
+  if (count & (count - 1)) return 1; // the capacity is a power of two
   void *grown = realloc(*p, (count ? 2 * count : 1) * size);
   if (grown) *p = grown;
   return grown != NULL;
 }
 
-// Memory of allocation nodes has its address from the making of the node on, and every launch of the graph allocates it anew. Here it
-// is allocated once, by fp_graph_malloc, and stays: to free it, in a graph or outside, orders nothing and ends nothing.
+// Memory of allocation nodes has its address from the creation of the node on, and every launch of the graph allocates
+// it again. Here it is allocated once, by fp_graph_malloc, and never freed: freeing it, in a graph or outside, orders
+// nothing.
 static int fp_graph_malloc(u64 size, u64 *address) {
   const int mode = fp_capture_mode;
   fp_capture_mode = fpRelaxed;
@@ -292,7 +296,7 @@ static void fp_work_free(struct fp_work *w) {
 
 static void fp_exec_free(struct fp_exec *x);
 
-// fp_inner_free frees the bodies of a conditional node of an executable graph, whose graphs are the node's.
+// fp_inner_free frees the bodies of a conditional node of an executable graph. The node owns their graphs.
 static void fp_inner_free(struct fp_node *n) {
   for (u32 i = 0; n->inner && i < n->work.nbodies; i++) {
     if (!n->inner[i]) continue;
@@ -319,7 +323,7 @@ static int fp_user_release(struct fp_user *u, u32 count) {
   return 0;
 }
 
-// fp_use_add gives a graph references to an object that are counted already.
+// fp_use_add gives a graph references to an object. The references have been counted already.
 static int fp_use_add(struct fp_graph *g, struct fp_user *u, u32 count) {
   struct fp_use *x = g->uses;
   while (x && x->object != u) x = x->next;
@@ -348,7 +352,7 @@ static void fp_graph_free(struct fp_graph *g) {
 
 static struct fp_graph *fp_graph_clone(const struct fp_graph *g);
 
-// fp_params points at the parameters in the block.
+// fp_params sets the pointers to the parameters in the block.
 static int fp_params(struct fp_work *w) {
   if (w->type != fpKernelNode) return 0;
   w->params = calloc(w->kernel->count + 1u, sizeof *w->params);
@@ -356,7 +360,7 @@ static int fp_params(struct fp_work *w) {
   return w->params ? 0 : fpOutOfMemory;
 }
 
-// fp_bodies makes the bodies of a conditional node: copies, or empty graphs where there are none yet.
+// fp_bodies makes the bodies of a conditional node: copies, or empty graphs if there are none yet.
 static int fp_bodies(struct fp_work *to, struct fp_graph *const *bodies) {
   to->bodies = calloc(to->nbodies, sizeof *to->bodies);
   for (u32 i = 0; to->bodies && i < to->nbodies; i++) {
@@ -366,7 +370,7 @@ static int fp_bodies(struct fp_work *to, struct fp_graph *const *bodies) {
   return to->bodies ? 0 : fpOutOfMemory;
 }
 
-// fp_work_copy makes a work of its own.
+// fp_work_copy copies work, with all data that it owns.
 static int fp_work_copy(struct fp_work *to, const struct fp_work *w) {
   *to = *w;
   to->block = NULL, to->params = NULL, to->hints = NULL, to->child = NULL, to->bodies = NULL;
@@ -384,8 +388,8 @@ static int fp_work_copy(struct fp_work *to, const struct fp_work *w) {
   return to->child ? 0 : fpOutOfMemory;
 }
 
-// fp_early gives the kernel node that a node follows by a programmatic edge, its only one: it may begin before that one has ended. That is
-// what the attribute of a captured launch means too, where it comes behind a kernel.
+// fp_early returns the kernel node from which a node has a programmatic edge as its only edge. The node may then begin
+// before that kernel has ended. The attribute of a captured launch that follows a kernel has the same meaning.
 static struct fp_node *fp_early(const struct fp_node *n) {
   return n->work.launch.flags & FP_LAUNCH_PROGRAMMATIC && n->count == 1 && n->from[0]->work.type == fpKernelNode ? n->from[0] : NULL;
 }
@@ -398,7 +402,7 @@ static int fp_condition_add(struct fp_graph *g, u64 handle, u32 value) {
   return 0;
 }
 
-// fp_node_add adds a node that does work, which it copies, after others of the graph.
+// fp_node_add adds a node after other nodes of the graph. It copies the work.
 static int fp_node_add(struct fp_graph *g, struct fp_node *const *from, size_t count, const struct fp_work *w, struct fp_node **made) {
   for (size_t i = 0; i < count; i++) {
     if (!from || !from[i] || from[i]->graph != g) return fpInvalidValue;
@@ -444,7 +448,7 @@ fail:
   return NULL;
 }
 
-// fp_node_in finds the node of a clone that stands for a node of the graph that was cloned, in child graphs and bodies as well.
+// fp_node_in finds the node of a clone that corresponds to a node of the cloned graph, also in child graphs and bodies.
 static struct fp_node *fp_node_in(const struct fp_graph *g, const struct fp_node *original) {
   for (size_t i = 0; i < g->count; i++) {
     const struct fp_work *w = &g->nodes[i]->work;
@@ -458,8 +462,8 @@ static struct fp_node *fp_node_in(const struct fp_graph *g, const struct fp_node
 
 // Instantiation.
 
-// fp_open_up lists the nodes of a graph whose first ones wait for others, with those of child graphs before the node of the
-// child graph, which is then a join of the child's last ones.
+// fp_open_up lists the nodes of a graph, whose first nodes wait for before. The nodes of a child graph come before the
+// node of the child graph, which then joins the child's last nodes.
 static int fp_open_up(struct fp_exec *x, struct fp_graph *g, struct fp_node *const *before, size_t nbefore) {
   int e = 0;
   for (size_t i = 0; i < g->count && !e; i++) {
@@ -484,8 +488,8 @@ static int fp_ready(const struct fp_node *n) {
   return !n->mark;
 }
 
-// fp_sort puts nodes behind what they wait for. A host function comes as late as it can: the thread that launches the graph may learn
-// from it by means that are not seen, and goes on with what follows.
+// fp_sort puts each node after the nodes that it waits for. A host function comes as late as possible: the thread that
+// launches the graph may wait for it by means that are not recorded, and continue.
 static int fp_sort(struct fp_exec *x) {
   struct fp_node **sorted = calloc(x->count + 1, sizeof *sorted);
   size_t n = 0;
@@ -507,7 +511,7 @@ static int fp_sort(struct fp_exec *x) {
 
 static int fp_event_new(u64 *event) { return *event ? 0 : fp_request(FP_EventCreate, (const u64[]){2 | FP_OF_GRAPH}, 1, event, 1); }
 
-// fp_followers finds who follows by a programmatic edge: two such nodes cannot both come directly after theirs in its lane.
+// fp_followers finds the programmatic followers of nodes: two of them cannot both directly follow a node in its lane.
 static int fp_followers(struct fp_exec *x) {
   for (size_t i = 0; i < x->count; i++) {
     struct fp_node *n = x->order[i], *early = fp_early(n);
@@ -517,7 +521,7 @@ static int fp_followers(struct fp_exec *x) {
   return 0;
 }
 
-// fp_lanes gives each node a lane: that of a node it waits for if nothing else follows there, or one of its own.
+// fp_lanes gives each node a lane: that of a node it waits for, if no other node follows there, or a new one.
 static int fp_lanes(struct fp_exec *x) {
   struct fp_node **last = calloc(x->count + 1, sizeof *last);
   int e = last ? fp_followers(x) : fpOutOfMemory;
@@ -556,7 +560,8 @@ static void fp_exec_free(struct fp_exec *x) {
   free(x->order), free(x->lanes), free(x);
 }
 
-// fp_exec_open makes a graph, which becomes its own, executable; so does fp_inner with the bodies of a conditional node.
+// fp_exec_open makes a graph executable, and takes ownership of it. fp_inner does the same with the bodies of a
+// conditional node.
 static int fp_exec_open(struct fp_graph *g, u64 flags, struct fp_exec **made);
 
 static int fp_inner(struct fp_node *n) {
@@ -621,7 +626,8 @@ static int fp_after(u64 stream, u64 event) { return fp_request(FP_StreamWaitEven
 
 static int fp_capture_work(u64 stream, const struct fp_work *w, int *e);
 
-// fp_exec_run puts the nodes of an executable graph into a stream: after what the stream holds and after their own run before.
+// fp_exec_run enqueues the nodes of an executable graph into a stream, after the earlier work of the stream and after
+// their own previous run.
 static int fp_exec_run(struct fp_exec *x, u64 stream) {
   int e = 0;
   if (x->launched) e = fp_after(stream, x->end);
@@ -635,7 +641,7 @@ static int fp_exec_run(struct fp_exec *x, u64 stream) {
       if (n->waits[k]->lane != n->lane) e = fp_after(lane, n->waits[k]->event);
     fp_node_origin = &n->origin;
     if (!e && !n->disabled) e = fp_node_do(n, lane);
-    if (!e) fp_node_origin = NULL; // the call that fails tells the node of the failure, too
+    if (!e) fp_node_origin = NULL; // the failing call also reports the node
     if (!e && n->event) e = fp_record(lane, n->event);
   }
   for (size_t i = 0; i < x->count && !e; i++)
@@ -645,7 +651,7 @@ static int fp_exec_run(struct fp_exec *x, u64 stream) {
   return e;
 }
 
-// fp_condition_do executes a conditional node. Work is executed when it is put into a stream, so the condition has its value.
+// fp_condition_do executes a conditional node. Work is executed when it is enqueued, so the condition has its value.
 static int fp_condition_do(struct fp_node *n, u64 stream) {
   for (;;) {
     u64 value = 0;
@@ -657,7 +663,7 @@ static int fp_condition_do(struct fp_node *n, u64 stream) {
   }
 }
 
-// fp_conditions_begin gives the conditions of a graph, and of the graphs in it, the values that a launch begins with.
+// fp_conditions_begin sets the conditions of a graph, and of the graphs in it, to their initial values.
 static int fp_conditions_begin(const struct fp_graph *g, u64 stream) {
   int e = 0;
   for (struct fp_condition *c = g->conditions; c && !e; c = c->next) {
@@ -709,8 +715,8 @@ static struct fp_mark *fp_mark_of(u64 event, struct fp_capture **capture) {
   return NULL;
 }
 
-// fp_implicit says that work in a stream would order itself with a stream that captures: that of the legacy stream, with those that
-// wait for it. Then the capture is invalid, unless it is only asked about.
+// fp_implicit reports whether work in a stream would order itself with a stream that captures: work of the legacy
+// stream, with the streams that wait for it. The capture is then invalid, unless ask is set.
 static int fp_implicit(u64 stream, int ask) {
   if (fp_stream_key(stream) != FP_STREAM_LEGACY) return 0;
   int e = 0;
@@ -720,7 +726,8 @@ static int fp_implicit(u64 stream, int ask) {
   return e;
 }
 
-// fp_unsafe says that a call which may wait for the device is refused because of captures (cudaThreadExchangeStreamCaptureMode).
+// fp_unsafe reports whether a call that may wait for the device is refused because of captures
+// (cudaThreadExchangeStreamCaptureMode).
 static int fp_unsafe(void) {
   u64 thread = (u64)syscall(SYS_gettid);
   int e = 0;
@@ -729,7 +736,7 @@ static int fp_unsafe(void) {
   return e;
 }
 
-// fp_capture_node adds a node behind a branch.
+// fp_capture_node appends a node to a branch.
 static int fp_capture_node(struct fp_capture *c, struct fp_branch *b, const struct fp_work *w) {
   struct fp_node *n;
   if (c->invalid) return fpCaptureInvalidated;
@@ -744,7 +751,8 @@ static int fp_capture_node(struct fp_capture *c, struct fp_branch *b, const stru
   return fp_join(&b->set, &b->count, n);
 }
 
-// fp_capture_work takes work for a stream that captures; 0 when it does not, and the work is to be done. *e is an error in both cases.
+// fp_capture_work records work for a stream that captures. It returns 0 if the stream does not capture, and the work is
+// to be executed. *e is an error in both cases.
 static int fp_capture_work(u64 stream, const struct fp_work *w, int *e) {
   struct fp_capture *c;
   *e = 0;
@@ -804,7 +812,7 @@ static int fp_refuse_wait(u32 op, const u64 *args) {
   return e;
 }
 
-// fp_capture_request takes or refuses a request because of a capture; 0 when it is to be done.
+// fp_capture_request records or refuses a request because of a capture. It returns 0 if the request is to be executed.
 static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e) {
   struct fp_work w = {.type = fpEmptyNode};
   struct fp_capture *c;
@@ -836,7 +844,7 @@ static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e) {
 
 #include "function.h"
 
-// fp_host_call puts a host function into a stream.
+// fp_host_call enqueues a host function into a stream.
 static int fp_host_call(u64 stream, const struct fp_work *w) {
   int e;
   if (!w->call && !w->callback) return fpInvalidValue;
@@ -845,7 +853,7 @@ static int fp_host_call(u64 stream, const struct fp_work *w) {
 
 enum { fpExternal = 1 }; // the flag of records and waits: a node of the graph that is captured
 
-// fp_external takes a record or a wait with flags, which only a stream that captures may have.
+// fp_external handles a record or a wait with flags, which is valid only in a stream that captures.
 static int fp_external(u64 stream, const struct fp_work *w, unsigned flags) {
   int e = 0;
   if (flags != fpExternal || !fp_capturing()) return fpInvalidValue;
@@ -861,7 +869,7 @@ static int fp_event_record(u64 event, u64 stream, unsigned flags) {
   fp_graph_lock();
   struct fp_branch *b = fp_branch_of(stream, &c);
   struct fp_mark *m = fp_mark_of(event, &other);
-  if (m) { // the newest record counts
+  if (m) { // the newest record is used
     for (struct fp_mark **p = &other->marks; *p; p = &(*p)->next)
       if (*p == m) {
         *p = m->next;
@@ -884,9 +892,9 @@ static int fp_event_record(u64 event, u64 stream, unsigned flags) {
   return b || e ? e : fp_record(stream, event);
 }
 
-// fp_begun records the event of a launch before the launch: of the kind that tells that the kernel's blocks have begun
-// (cudaLaunchAttributeLaunchCompletionEvent), and so that the earlier work of the stream has ended, or a programmatic one. What the kernel does is not
-// ordered before it.
+// fp_begun records the event of a launch before the launch. It is a launch completion event, which tells that the
+// kernel's blocks have begun (cudaLaunchAttributeLaunchCompletionEvent), so the earlier work of the stream has ended,
+// or a programmatic event. The kernel's operations are not ordered before it.
 static int fp_begun(u64 event, u64 stream, u64 flags, u64 of) {
   struct fp_capture *c;
   if (flags & FP_LAUNCH_PROGRAMMATIC) return fp_unsupported("a launch with an event and programmatic stream serialization");
@@ -900,7 +908,7 @@ static int fp_begun(u64 event, u64 stream, u64 flags, u64 of) {
   return fp_request(FP_EventRecord, (const u64[]){event, stream, of}, 3, NULL, 0);
 }
 
-// fp_branch_add lets a stream take part in a capture.
+// fp_branch_add adds a stream to a capture.
 static int fp_branch_add(struct fp_capture *c, u64 stream) {
   u64 info[3] = {0};
   if (fp_stream_key(stream) == FP_STREAM_LEGACY) return fpCaptureImplicit;
@@ -936,7 +944,7 @@ static int fp_capture_begin(u64 stream, struct fp_graph *g, struct fp_node *cons
   u64 info[3];
   if (mode < fpGlobal || mode > fpRelaxed) return fpInvalidValue;
   if (fp_stream_key(stream) == FP_STREAM_LEGACY) return fpCaptureUnsupported;
-  int e = fp_request(FP_StreamInfo, &stream, 1, info, 3); // and there is a connection
+  int e = fp_request(FP_StreamInfo, &stream, 1, info, 3); // also opens the connection
   if (e) return e;
   fp_graph_lock();
   struct fp_shared *s = fp_shared();
@@ -964,7 +972,7 @@ static void fp_reach(struct fp_node *n) {
   for (size_t i = 0; i < n->count; i++) fp_reach(n->from[i]);
 }
 
-// fp_unjoined says that a branch holds work that the origin does not wait for.
+// fp_unjoined reports whether a branch has work that the origin does not wait for.
 static int fp_unjoined(struct fp_capture *c) {
   for (size_t i = 0; i < c->graph->count; i++) c->graph->nodes[i]->mark = 0;
   for (size_t i = 0; i < c->origin->count; i++) fp_reach(c->origin->set[i]);

@@ -1,7 +1,7 @@
-// graph_calls.h: the calls for graphs and captures, whose two faces differ in little more than their prefix. The face gives API (the
-// prefix), copy_params with copy_work and copy_shown, kernel_named and finish.
+// graph_calls.h: the calls for graphs and captures, which differ little between the APIs except for their prefix. Each
+// API defines API (the prefix), copy_params with copy_work and copy_shown, kernel_named and finish.
 
-// The structures that both faces have alike.
+// The structures that both APIs have.
 
 struct kernel_params {
   void *function;
@@ -78,7 +78,7 @@ static int kernel_work(struct fp_work *w, const struct kernel_params *p) {
   return 0;
 }
 
-// kernel_work_any takes a kernel of a library where no function is given, which the runtime API does not tell apart.
+// kernel_work_any uses the kernel of a library if no function is given. The runtime API does not distinguish the two.
 static int kernel_work_any(struct fp_work *w, const struct kernel_params *p) {
 #ifndef FP_RUNTIME
   if (p && !p->function) {
@@ -135,7 +135,7 @@ static int node_work(struct fp_work *w, struct node_params *p) {
   return fp_unsupported("a graph node of a type beyond copies, fills, kernels, host functions, events, child graphs, conditions and memory");
 }
 
-// node_add adds a node and drops what the work holds for it.
+// node_add adds a node, and frees what the work holds.
 static int node_add(int e, struct fp_node **node, struct fp_graph *g, struct fp_node **from, size_t n, struct fp_work *w) {
   if (!e) e = node && g && (from || !n) ? fp_node_add(g, from, n, w, node) : fpInvalidValue;
   free(w->block);
@@ -147,7 +147,7 @@ struct update_result {
   struct fp_node *error, *from;
 };
 
-// graphs_differ compares the nodes and edges of two graphs, in the order of their making as the API does.
+// graphs_differ compares the nodes and edges of two graphs in their order of creation, as the API does.
 static int graphs_differ(const struct fp_graph *a, const struct fp_graph *b, struct update_result *r) {
   if (a->count != b->count) return r->result = 2;
   for (size_t i = 0; i < b->count; i++) a->nodes[i]->mark = b->nodes[i]->mark = (u32)i;
@@ -173,7 +173,7 @@ static int graphs_differ(const struct fp_graph *a, const struct fp_graph *b, str
   return 0;
 }
 
-// graph_update gives each node the work of the other graph's.
+// graph_update gives each node the work of the corresponding node of the other graph.
 static int graph_update(struct fp_graph *a, const struct fp_graph *b) {
   int e = 0;
   for (size_t i = 0; i < b->count && !e; i++) {
@@ -188,7 +188,8 @@ static int graph_update(struct fp_graph *a, const struct fp_graph *b) {
   return e;
 }
 
-// node_set replaces what a node does by other work of the same type. The nodes of a child graph stay, and the attributes of a kernel.
+// node_set replaces the work of a node by other work of the same type. The nodes of a child graph stay, and so do the
+// attributes of a kernel.
 static int node_set(int e, struct fp_node *n, struct fp_work *w) {
   struct fp_work own;
   struct update_result r;
@@ -204,7 +205,7 @@ static int node_set(int e, struct fp_node *n, struct fp_work *w) {
   return e;
 }
 
-// exec_node finds the node of an executable graph that a node of the graph stands for.
+// exec_node finds the node of an executable graph that corresponds to a node of the graph.
 static struct fp_node *exec_node(struct fp_exec *x, const struct fp_node *n) { return x && n ? fp_node_in(x->graph, n) : NULL; }
 
 #define NODE struct fp_node **node, struct fp_graph *g, struct fp_node **from, size_t n
@@ -298,7 +299,7 @@ EXPORT int API(GraphMemAllocNodeGetParams)(struct fp_node *n, struct alloc_param
   return 0;
 }
 
-// node_shown fills the parameters of a node of any type.
+// node_shown fills in the parameters of a node of any type.
 static int node_shown(struct fp_node *n, struct node_params *p) {
   const struct fp_work *w = &n->work;
   memset(p, 0, sizeof *p);
@@ -340,7 +341,7 @@ EXPORT int API(GraphChildGraphNodeGetGraph)(struct fp_node *n, struct fp_graph *
   return 0;
 }
 
-// Attributes of kernel nodes (cudaLaunchAttributeID). Those that change what a launch does are its flags.
+// Attributes of kernel nodes (cudaLaunchAttributeID). Those that affect the launch are its flags.
 
 enum { fpCooperative = 2, fpClusters = 4, fpUpdatable = 13 };
 
@@ -383,7 +384,7 @@ EXPORT int API(GraphKernelNodeSetAttribute)(struct fp_node *n, int id, const u32
 EXPORT int API(GraphKernelNodeGetAttribute)(struct fp_node *n, int id, u32 *value) { return finish(n && value ? attribute_get(&n->work, id, value) : fpInvalidValue); }
 
 static int attributes_copy(struct fp_node *to, const struct fp_node *from) {
-  const u64 edge = FP_LAUNCH_PROGRAMMATIC; // which is none of the node
+  const u64 edge = FP_LAUNCH_PROGRAMMATIC; // it is not an attribute of the node
   struct fp_hints *hints = NULL;
   if (!to || !from || to->work.type != fpKernelNode || from->work.type != fpKernelNode) return fpInvalidValue;
   if (to == from) return 0;
@@ -411,7 +412,7 @@ static int edge_plain(const struct edge *d) {
   return !d || !memcmp(d, &zero, sizeof zero);
 }
 
-// edge_check says whether an edge can be: one that is programmatic is the only edge between kernels to its node.
+// edge_check reports whether an edge is valid: a programmatic edge connects kernels, and is the only edge to its node.
 static int edge_check(const struct edge *d, const struct fp_node *from, int to_kernel, int alone) {
   const struct edge programmatic = {.from = 1, .type = 1}, begun = {.from = 2, .type = 1};
   if (edge_plain(d)) return 0;
@@ -426,7 +427,7 @@ static int edges_plain(const struct edge *d, size_t n) {
   return 0;
 }
 
-// edge_to gives the data of an edge.
+// edge_to returns the data of an edge.
 static struct edge edge_to(const struct fp_node *from, const struct fp_node *to) {
   return from == fp_early(to) ? (struct edge){.from = 1, .type = 1} : (struct edge){0};
 }
@@ -472,7 +473,7 @@ static int depend_one(struct fp_node *from, struct fp_node *to, const struct edg
   if (fp_early(to)) return fp_unsupported("a programmatic edge of a graph beside other edges to its node");
   int e = edge_check(data, from, to->work.type == fpKernelNode, !to->count);
   if (e) return e;
-  *flags &= ~(u64)FP_LAUNCH_PROGRAMMATIC; // of a captured launch that came behind no kernel
+  *flags &= ~(u64)FP_LAUNCH_PROGRAMMATIC; // of a captured launch that did not follow a kernel
   if (!edge_plain(data)) *flags |= FP_LAUNCH_PROGRAMMATIC;
   return fp_join(&to->from, &to->count, from);
 }
@@ -486,7 +487,7 @@ static int depend(struct fp_graph *g, struct fp_node **from, struct fp_node **to
   return e;
 }
 
-// list gives nodes as the API's calls do: how many there are, or the first of them.
+// list returns nodes as the API's calls do: their number, or the first of them.
 static int list(struct fp_node *const *nodes, size_t count, struct fp_node **out, size_t *n) {
   if (!n) return fpInvalidValue;
   for (size_t i = 0; out && i < *n; i++) out[i] = i < count ? nodes[i] : NULL;
@@ -494,7 +495,7 @@ static int list(struct fp_node *const *nodes, size_t count, struct fp_node **out
   return 0;
 }
 
-// dot writes the nodes and edges of a graph as Graphviz reads them. A child graph is a frame.
+// dot writes the nodes and edges of a graph in the format of Graphviz. A child graph is a frame.
 static void dot(FILE *f, const struct fp_graph *g) {
   static const char *const types[] = {"kernel ", "memcpy", "memset", "host", "graph", "empty", "wait event", "record event", [fpAllocNode] = "mem alloc", "mem free",
                                       [fpConditionNode] = "conditional"};
@@ -513,7 +514,7 @@ static void dot(FILE *f, const struct fp_graph *g) {
 }
 
 EXPORT int API(GraphDebugDotPrint)(struct fp_graph *g, const char *path, unsigned flags) {
-  (void)flags; // what else it is to tell of nodes
+  (void)flags; // flags select further data of nodes
   if (!g || !path) return finish(fpInvalidValue);
   FILE *f = fopen(path, "w");
   if (!f) return finish(fpOperatingSystem);
@@ -523,7 +524,7 @@ EXPORT int API(GraphDebugDotPrint)(struct fp_graph *g, const char *path, unsigne
   return finish(fclose(f) ? fpOperatingSystem : 0);
 }
 
-enum { fpLossyQuery = 402 }; // an edge with data was asked for without
+enum { fpLossyQuery = 402 }; // edges with data were requested without their data
 
 static int edges(struct fp_graph *g, struct fp_node **from, struct fp_node **to, struct edge *data, size_t *n) {
   size_t count = 0;
@@ -573,7 +574,8 @@ static int dependents(struct fp_node *node, struct fp_node **out, struct edge *d
   return e;
 }
 
-// The calls about edges have a form without data of edges and, as _v2, one with; the runtime API of CUDA 13 has the second alone.
+// Each call about edges has a form without the data of edges and a form with it, _v2. The runtime API of CUDA 13 has
+// only the second one.
 #define EDGES(suffix, DATA, data)                                                                                                     \
   EXPORT int API(GraphAddDependencies##suffix)(struct fp_graph *g, struct fp_node **from, struct fp_node **to, DATA size_t n) {       \
     return finish(depend(g, from, to, data, n, 1));                                                                                   \
@@ -815,7 +817,7 @@ static int capture_info(u64 stream, int *status, u64 *id, struct fp_graph **g, s
   return present();
 }
 
-// capture_depend sets what the next node of a stream depends on, or adds to it (flags 0).
+// capture_depend sets the dependences of the next node of a stream, or adds to them (flags 0).
 static int capture_depend(u64 stream, struct fp_node **from, const void *data, size_t n, unsigned flags) {
   struct fp_capture *c;
   int e = from || !n ? edges_plain(data, n) : fpInvalidValue;

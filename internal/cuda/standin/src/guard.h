@@ -1,15 +1,17 @@
-// guard.h: what the program's own code does with managed and pinned memory while a kernel or a copy may use it. While there is work
-// that the host has not waited for, the pages of that memory are out of reach. The first read and the first write of a page then come
-// to the checker as accesses by the host, with the call stack, and go on.
+// guard.h: accesses of the program's own code to managed and pinned memory while a kernel or a copy may use it. While
+// there is work that the host has not waited for, the pages of that memory are inaccessible. The first read and the
+// first write of a page are then reported to the checker as accesses by the host, with the call stack, and continue.
 //
-// System calls cannot touch such pages. They come here first (Syscall User Dispatch), are done with the pages in reach, and what they
-// read or write is reported too; one that is not known to be harmless ends the guard until the next call of CUDA. A process is guarded only
-// while it has one thread, no signal handlers of its own, which would run, or return, where they cannot, and does not block the signals
-// by which all this comes. Elsewhere nothing is guarded, and the checker is told once.
+// System calls cannot access such pages. They are redirected to this code (Syscall User Dispatch), which makes the
+// pages accessible, executes the call, and reports what it reads or writes. A call that is not known to be harmless
+// ends the guard until the next call of CUDA. A process is guarded only while three conditions hold. It has one thread.
+// It has no signal handlers of its own, which would run, or return, where they cannot. It does not block the signals
+// that the guard uses. Otherwise nothing is guarded, and the checker is told once.
 #ifndef FP_GUARD_H
 #define FP_GUARD_H
 
-// The page before the alias belongs to the process: what its libraries share (graph.h), and in its second half the guard.
+// The page before the alias belongs to the process: the data that its libraries share (graph.h) and, in the second
+// half, the guard.
 enum { FP_SHARED = 4096 };
 
 static void fp_guard_open(void);
@@ -18,7 +20,7 @@ static void fp_guard_stop(void);
 static void fp_guard_hand_over(void);
 static int fp_unsupported(const char *name);
 
-static __thread int fp_in_place; // this thread, which is ours, executes code of the program while the program's own one waits
+static __thread int fp_in_place; // this thread, one of Fencepost's, executes code of the program while the program's own thread waits
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 #define FP_GUARDS 1
@@ -26,13 +28,13 @@ static __thread int fp_in_place; // this thread, which is ours, executes code of
 #include <ucontext.h>
 
 struct fp_guard {
-  u64 end;             // of the memory to be guarded, which begins behind device memory; 0: there is none
-  u32 closed;          // the pages are out of reach
-  u32 thread;          // whose system calls can come here
-  const char *code;    // what they pass from: of the library that closed last
-  u32 refused;         // the kernel of this machine cannot do it
-  u32 told;            // the checker knows that accesses go unobserved
-  u32 functions;       // streams have called functions, in threads of their own
+  u64 end;             // end of the guarded memory, which begins after device memory; 0 if there is none
+  u32 closed;          // the pages are inaccessible
+  u32 thread;          // thread whose system calls can be redirected
+  const char *code;    // code from which system calls pass: that of the library that closed last
+  u32 refused;         // the kernel of this machine does not support it
+  u32 told;            // the checker knows that some accesses are not observed
+  u32 functions;       // streams have called functions in threads of their own
   volatile char calls; // fpCallsPass or fpCallsCome
   struct fp_action {
     u64 handler, flags, restorer, mask;
@@ -41,8 +43,9 @@ struct fp_guard {
 
 enum { fpCallsPass, fpCallsCome };
 
-// What a handler returns to. Its system call must pass, and the bytes are those by which unwinders know the frame of a signal. The kernel
-// compares the address after the call with the section, which therefore goes on.
+// Signal handlers return to this code. Its system call must pass. Its bytes are those by which unwinders recognise the
+// frame of a signal. The kernel compares the address after the call with the section, so the section continues after
+// it.
 __asm__(".pushsection fencepost_guard,\"ax\",@progbits\n"
         ".hidden fp_guard_return\n.type fp_guard_return,@function\nnop\nfp_guard_return:\n"
         ".byte 0x48,0xc7,0xc0,0x0f,0,0,0,0x0f,0x05\n.size fp_guard_return,9\nnop\n.popsection");
@@ -50,11 +53,11 @@ extern const char fp_guard_return[] __attribute__((visibility("hidden")));
 
 extern char __libc_single_threaded __attribute__((weak));
 
-THREAD u64 fp_guard_at; // the instruction whose access is told
+THREAD u64 fp_guard_at; // the instruction whose access is being reported
 
 static struct fp_guard *fp_guard(void) { return fp.alias ? (struct fp_guard *)(fp.alias - FP_SHARED / 2) : NULL; }
 
-// fp_guard_pass lets the system calls of a signal handler of ours pass.
+// fp_guard_pass lets the system calls of Fencepost's signal handlers pass.
 static void fp_guard_pass(void) {
   if (fp_guard()) fp_guard()->calls = fpCallsPass;
 }
@@ -76,7 +79,7 @@ static void fp_guard_reach(int protection) {
   mprotect((void *)fp_guard_begin(), fp_guard()->end - fp_guard_begin(), protection);
 }
 
-// fp_guard_open puts the pages in reach: of calls of CUDA, and for good.
+// fp_guard_open makes the pages accessible: for calls of CUDA, and for good.
 static void fp_guard_open(void) {
   struct fp_guard *g = fp_guard();
   if (!g || !g->closed) return;
@@ -86,7 +89,8 @@ static void fp_guard_open(void) {
   fp_guard_action(SIGSYS, &g->sys, NULL);
 }
 
-// fp_guard_tell tells an access of n bytes to the checker. The instruction at rip makes it, itself or in a system call.
+// fp_guard_tell reports an access to n bytes to the checker. The instruction at rip makes it, directly or in a system
+// call.
 static void fp_guard_tell(u64 address, u64 n, int write, u64 rip) {
   struct fp_guard *g = fp_guard();
   if (address < fp_guard_begin() || address >= g->end || !n || fp_take(&fp.lock, fpConnectionLock)) return;
@@ -99,7 +103,7 @@ static void fp_guard_tell(u64 address, u64 n, int write, u64 rip) {
   fp_give(&fp.lock, fpConnectionLock);
 }
 
-// fp_guard_fault handles a fault. One that is not of the guard happens again without it.
+// fp_guard_fault handles a fault. A fault that the guard did not cause is repeated without the guard.
 static void fp_guard_fault(int signal, siginfo_t *info, void *context) {
   enum { written = 2 };
   struct fp_guard *g = fp_guard();
@@ -118,7 +122,7 @@ static void fp_guard_fault(int signal, siginfo_t *info, void *context) {
   g->calls = fpCallsCome;
 }
 
-// fp_guard_harmless says that a system call does nothing beyond reading and writing memory, files and the like, and returns.
+// fp_guard_harmless reports whether a system call only reads and writes memory, files and the like, and returns.
 static int fp_guard_harmless(long number) {
   static const short list[] = {SYS_read, SYS_write, SYS_open, SYS_close, SYS_stat, SYS_fstat, SYS_lstat, SYS_newfstatat, SYS_poll, SYS_lseek, SYS_mmap, SYS_munmap,
     SYS_brk, SYS_mremap, SYS_madvise, SYS_ioctl, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_access, SYS_select, SYS_sched_yield, SYS_nanosleep,
@@ -129,7 +133,7 @@ static int fp_guard_harmless(long number) {
   return 0;
 }
 
-// fp_guard_call does a system call of the program.
+// fp_guard_call executes a system call of the program.
 static void fp_guard_call(int signal, siginfo_t *info, void *context) {
   struct fp_guard *g = fp_guard();
   greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -154,7 +158,8 @@ static void fp_guard_call(int signal, siginfo_t *info, void *context) {
   g->calls = fpCallsCome;
 }
 
-// fp_guard_hand_over prepares a thread that will wait for another one of ours, whose system calls come instead.
+// fp_guard_hand_over prepares a thread to wait for another of Fencepost's threads, whose system calls are redirected
+// instead.
 static void fp_guard_hand_over(void) {
   enum { dispatch = 59, off = 0 };
   struct fp_guard *g = fp_guard();
@@ -164,21 +169,21 @@ static void fp_guard_hand_over(void) {
   if (g->thread == (u32)syscall(SYS_gettid) && !prctl(dispatch, off, 0, 0, 0)) g->thread = 0;
 }
 
-// fp_guard_stop puts the pages in reach, and they stay there for what this thread does.
+// fp_guard_stop makes the pages accessible for the rest of this thread's work.
 static void fp_guard_stop(void) {
   fp_guard_open();
   fp_in_place = 0, fp_held |= fpGuardLock;
 }
 
-// fp_guard_alone says that no thread runs but this one.
+// fp_guard_alone reports whether this is the only running thread.
 static int fp_guard_alone(const struct fp_guard *g) {
   struct stat s;
   if (!&__libc_single_threaded) return 0;
-  const int self = 3; // links of the folder of the threads, with one thread
+  const int self = 3; // links of the directory of threads if there is one thread
   return __libc_single_threaded || (g->functions && !stat("/proc/self/task", &s) && s.st_nlink == (nlink_t)(self + fp_in_place));
 }
 
-// fp_guard_obstacle says why the process cannot be guarded, or gives NULL.
+// fp_guard_obstacle returns the reason why the process cannot be guarded, or NULL.
 static const char *fp_guard_obstacle(const struct fp_guard *g) {
   enum { blocks = 1ULL << (SIGSEGV - 1) | 1ULL << (SIGSYS - 1) };
   struct fp_action old;
@@ -187,23 +192,25 @@ static const char *fp_guard_obstacle(const struct fp_guard *g) {
   if (!fp_guard_alone(g)) return "the process has several threads";
   if (fp_guard_do(SYS_rt_sigprocmask, (const long[6]){SIG_BLOCK, 0, (long)&mask, 8}) || mask & blocks) return "the process blocks SIGSEGV or SIGSYS";
   for (int s = 1; s <= 64; s++) {
-    if (s == SIGKILL || s == SIGSTOP || s == 32 || s == 33 || s == FP_FLUSH_SIGNAL) continue; // 32 and 33 are the library's
+    if (s == SIGKILL || s == SIGSTOP || s == 32 || s == 33 || s == FP_FLUSH_SIGNAL) continue; // glibc uses 32 and 33
     if (fp_guard_action(s, NULL, &old) || (old.handler != (u64)SIG_DFL && old.handler != (u64)SIG_IGN)) return "the process has signal handlers of its own";
   }
   return NULL;
 }
 
-// fp_guard_missed tells the checker, once, that accesses go unobserved and why. Not of Python: its interpreter always has handlers.
+// fp_guard_missed reports once to the checker that accesses are not observed, and the reason. It omits this for Python,
+// whose interpreter always has signal handlers.
 static void fp_guard_missed(struct fp_guard *g, const char *why) {
   char text[200];
   pthread_once(&fp_py_once, fp_py_find);
   if (g->told || fp_py_known) return;
-  g->told = 1; // before the request, whose end comes here again
+  g->told = 1; // before the request, because the end of the request calls this function
   snprintf(text, sizeof text, "what host code does with managed and pinned memory while work is pending: %s, so it is not observed", why);
   fp_unsupported(text);
 }
 
-// fp_guard_close puts the pages out of reach of the program. The checker has said that there is work that the host has not waited for.
+// fp_guard_close makes the pages inaccessible to the program, after the checker has reported that there is work that
+// the host has not waited for.
 static void fp_guard_close(void) {
   enum { dispatch = 59, on = 1, restored = 0x04000000 }; // PR_SET_SYSCALL_USER_DISPATCH, SA_RESTORER
   extern const char begin[] __asm__("__start_fencepost_guard") __attribute__((visibility("hidden")));
@@ -232,7 +239,7 @@ static void fp_guard_close(void) {
   g->calls = fpCallsCome;
 }
 
-// fp_guard_learn notes memory that the host can touch.
+// fp_guard_learn records memory that the host can access.
 static void fp_guard_learn(const struct fp_call *c, const u64 *args, int error) {
   struct fp_guard *g = fp_guard();
   int allocates = c->op == FP_Malloc || c->op == FP_MallocAsync;

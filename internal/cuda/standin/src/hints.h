@@ -1,5 +1,5 @@
-// hints.h: what the program advises about managed memory, and attributes of streams, for both faces, which give API (the prefix) and finish.
-// Nothing here does anything but answer what was told. The libraries of a process share it.
+// hints.h: the program's advice about managed memory, and attributes of streams, for both APIs, which define API (the
+// prefix) and finish. They have no effect except that they can be read back. The libraries of a process share them.
 
 enum { fpReadMostly = 1, fpPreferred, fpAccessedBy, fpPrefetched };
 
@@ -17,7 +17,7 @@ struct fp_stream_attribute {
 
 static struct fp_location device_location(int device) { return device < 0 ? (struct fp_location){2, 0} : (struct fp_location){1, device}; }
 
-// managed says whether a range lies in one allocation of managed memory.
+// managed reports whether a range is inside one allocation of managed memory.
 static int managed(u64 p, u64 n) {
   u64 x[5];
   int e = n ? fp_request(FP_Pointer, &p, 1, x, 5) : fpInvalidValue;
@@ -26,7 +26,7 @@ static int managed(u64 p, u64 n) {
 
 static int same_hint(const struct fp_hint *h, int what, int id) { return h->what == what && (what != fpAccessedBy || h->at.id == id); }
 
-// tell_hint adds a hint, in whose place earlier ones go that it covers.
+// tell_hint adds a hint. It replaces earlier hints that the new one covers.
 static int tell_hint(struct fp_hint fresh) {
   struct fp_shared *s = fp_shared();
   int e = s ? 0 : fpInitialization;
@@ -44,7 +44,8 @@ static int tell_hint(struct fp_hint fresh) {
   return grown ? 0 : fpOutOfMemory;
 }
 
-// hint_of gives what was told last about all of a range; type 0 when that is nothing, or differs.
+// hint_of returns the last hint for a range. Its type is 0 if there is none, or if parts of the range have different
+// ones.
 static struct fp_location hint_of(u64 from, u64 to, int what, int id) {
   struct fp_shared *s = fp_shared();
   struct fp_location all = {0, 0};
@@ -67,7 +68,7 @@ static struct fp_location hint_of(u64 from, u64 to, int what, int id) {
   return all;
 }
 
-// hint_place says whether memory can be at a place.
+// hint_place reports whether memory can be at a location.
 static int hint_place(struct fp_location at) {
   enum { onDevice = 1, onHost, onNode, onThisNode };
   if (at.type == onDevice) return check_device(at.id);
@@ -81,7 +82,7 @@ static int advise(u64 p, u64 n, int advice, struct fp_location at) {
   int e = managed(p, n);
   if (!e && what[advice] != fpReadMostly && advice % 2) e = hint_place(at);
   if (what[advice] == fpReadMostly) at = (struct fp_location){1, 0};
-  if (what[advice] == fpAccessedBy && at.type != 1) at.id = -1; // and is told apart by that
+  if (what[advice] == fpAccessedBy && at.type != 1) at.id = -1; // other locations of fpAccessedBy have no device number
   if (advice % 2 == 0) at.type = 0;
   return e ? e : tell_hint((struct fp_hint){p, p + n, what[advice], at});
 }
@@ -102,7 +103,7 @@ static int prefetch_batch(const u64 *p, const size_t *n, size_t count, const str
   return e;
 }
 
-// range_attribute answers for a range (cudaMemRangeAttribute): the host is device -1, and none -2.
+// range_attribute returns an attribute of a range (cudaMemRangeAttribute). The host is device -1, and none is -2.
 static int range_attribute(int *out, size_t size, int attribute, u64 p, u64 n) {
   enum { readMostly = 1, preferred, accessedBy, prefetched, preferredType, preferredId, prefetchedType, prefetchedId, host = -1, none = -2 };
   int devices, e = out && size && size % sizeof *out == 0 && attribute >= readMostly && attribute <= prefetchedId ? managed(p, n) : fpInvalidValue;
@@ -134,7 +135,7 @@ EXPORT int API(MemRangeGetAttributes)(int **out, const size_t *sizes, const int 
   return finish(range_attributes(out, sizes, attributes, count, p, n));
 }
 
-// The device is a number up to CUDA 12, and a location after it.
+// The device is a number up to CUDA 12, and a location in later versions.
 EXPORT int API(MemAdvise_v2)(u64 p, size_t n, int advice, struct fp_location at) { return finish(advise(p, n, advice, at)); }
 #if FP_RUNTIME == 13
 EXPORT int API(MemAdvise)(u64 p, size_t n, int advice, struct fp_location at) { return finish(advise(p, n, advice, at)); }

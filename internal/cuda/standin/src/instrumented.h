@@ -1,4 +1,5 @@
-// What "fencepost nvcc --instrument MODE" has each source file include first: the program starts itself again under "fencepost run".
+// "fencepost nvcc --instrument MODE" includes this file first in each source file. The program then restarts itself
+// under "fencepost run".
 #ifndef __CUDA_ARCH__
 extern "C" __attribute__((weak)) void fencepost_start(const char *mode);
 #define FENCEPOST_TEXT(x) #x

@@ -1,4 +1,5 @@
-// ipc.h: handles of memory and events for other processes, for both faces. A handle is three words of the checker's. Part of cudart.c and cuda.c.
+// ipc.h: handles of memory and events for other processes, for both APIs. The checker makes the handles, which are
+// three words. Part of cudart.c and cuda.c.
 
 struct ipc_handle {
   u64 word[8];
@@ -28,7 +29,7 @@ EXPORT int API(IpcGetEventHandle)(struct ipc_handle *h, u64 event) { return fini
 EXPORT int API(IpcOpenEventHandle)(u64 *event, struct ipc_handle h) { return finish(ipc_open(FP_IPC_OPEN_EVENT, 0, event, &h)); }
 EXPORT int API(IpcCloseMemHandle)(u64 p) { return finish(ipc_close(p)); }
 
-// ipc_open_memory: the only flag is cudaIpcMemLazyEnablePeerAccess.
+// ipc_open_memory has only one flag, cudaIpcMemLazyEnablePeerAccess.
 static int ipc_open_memory(u64 *p, const struct ipc_handle *h, unsigned flags) {
   return flags > 1 ? fpInvalidValue : ipc_open(FP_IPC_OPEN_MEMORY, flags, p, h);
 }

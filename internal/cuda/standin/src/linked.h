@@ -1,5 +1,5 @@
-// linked.h: PTX texts that were linked, as one image that the driver of ours loads: a text alone as it is, several behind a
-// header.
+// linked.h: linked PTX texts as one image that Fencepost's driver loads. A single text is the image itself. Several
+// texts follow a header.
 #ifndef FP_LINKED_H
 #define FP_LINKED_H
 
@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { fpLinkedMagic = 0x58545046, fpLinkedHead = 16 }; // "FPTX", padding, u64 bytes behind the header
+enum { fpLinkedMagic = 0x58545046, fpLinkedHead = 16 }; // "FPTX", padding, u64 number of bytes after the header
 
-// fp_linked is texts, end to end with their NULs, behind room for a header.
+// fp_linked holds adjacent texts, each with a NUL at its end, after room for a header.
 struct fp_linked {
   char *data;
   size_t size; // with the header
   int texts;
-  int runtime; // the device runtime is among them
+  int runtime; // the texts include the device runtime
 };
 
-// fp_link adds a text, which may or may not end in NUL. 0 when there is no memory.
+// fp_link adds a text, which may or may not end in a NUL. It returns 0 if there is no memory.
 static int fp_link(struct fp_linked *l, const char *text, size_t n) {
   n = strnlen(text, n);
   size_t size = l->texts ? l->size : fpLinkedHead;
@@ -33,18 +33,19 @@ static int fp_link(struct fp_linked *l, const char *text, size_t n) {
   return 1;
 }
 
-// fp_link_image gives what was linked.
+// fp_link_image returns the image.
 static const char *fp_link_image(const struct fp_linked *l, size_t *size) {
   const size_t skip = l->texts == 1 ? fpLinkedHead : 0;
   *size = l->size - skip;
   return l->data + skip;
 }
 
-// fp_link_runtime says whether a library is NVIDIA's device runtime, in place of which fp_device_runtime is linked.
+// fp_link_runtime reports whether a library is NVIDIA's device runtime. fp_device_runtime is linked instead.
 static int fp_link_runtime(const char *name) { return name && strstr(name, "cudadevrt"); }
 
-// fp_device_runtime is what kernels ask of that library here: the barrier of a cooperative launch. Its workspace is that of
-// cooperative_groups' headers, whose word at byte 4 counts blocks: the first block's share flips the highest bit when all have come.
+// fp_device_runtime has the function of that library that kernels need: the barrier of a cooperative launch. Its
+// workspace is that of the headers of cooperative_groups. The word at byte 4 counts blocks. The first block's
+// contribution flips the highest bit when all blocks have arrived.
 static const char fp_device_runtime[] =
     ".version 7.0\n.target sm_80\n.address_size 64\n"
     ".visible .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope) {\n"
@@ -63,14 +64,14 @@ static const char fp_device_runtime[] =
     "again: ld.acquire.gpu.u32 %now, [%h+4]; xor.b32 %now, %now, %old; setp.ge.s32 %wait, %now, 0; @%wait bra again;\n"
     "all: barrier.sync 0; st.param.b32 [error], 0; ret;\n}\n";
 
-// fp_link_device_runtime adds it, once. 0 when there is no memory.
+// fp_link_device_runtime adds fp_device_runtime once. It returns 0 if there is no memory.
 static int fp_link_device_runtime(struct fp_linked *l) {
   if (l->runtime) return 1;
   l->runtime = 1;
   return fp_link(l, fp_device_runtime, sizeof fp_device_runtime);
 }
 
-// fp_link_read gives the text of a file, to be freed; NULL when there is none.
+// fp_link_read returns the text of a file, which the caller frees, or NULL if it cannot be read.
 static char *fp_link_read(const char *path, size_t *size) {
   char *text = NULL;
   size_t room = 0;

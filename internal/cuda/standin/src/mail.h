@@ -1,6 +1,7 @@
-// mail.h: requests that need no answer are left in the process's mailbox, in memory that the checker has too. It does them before
-// it does any other request of this process, and when this process has ended. So they are done in order, and a crash loses none. What
-// is posted cannot fail: the tables here know what memory and which streams this process has. What they do not know is sent.
+// mail.h: requests that need no answer are put into the process's mailbox, in memory that is shared with the checker.
+// The checker executes them before any other request of this process, and when this process has ended. So they are
+// executed in order, and a crash loses none. A posted request cannot fail: the tables here have the memory and the
+// streams of this process. Requests on memory or streams that the tables do not have are sent.
 #ifndef FP_MAIL_H
 #define FP_MAIL_H
 
@@ -10,36 +11,38 @@ enum {
   FP_MAIL_BLOCKS = 1 << 16,
   FP_MAIL_STREAMS = 512,
   FP_MAIL_MOST = FP_MAIL_RING / 8, // bytes of a request
-  FP_MAIL_BELL = 8 << 10,          // bytes after which the checker is told
+  FP_MAIL_BELL = 8 << 10,          // bytes after which the checker is notified
   FP_MAIL_LEASE = 64 << 20,
   FP_MAIL_CLASSES = 64, // of sizes in the pool
 };
-#define FP_MAIL_NONE (~(u64)0) // no place in the pool
+#define FP_MAIL_NONE (~(u64)0) // not in the pool
 
-// The head of the mailbox. What follows the checker's words belongs to the libraries of this process, which share it.
+// The head of the mailbox. The fields after the checker's words belong to the libraries of this process, which share
+// them.
 struct fp_mail {
   u64 written, done;
   u32 closed;
   u32 lock;
-  u32 distrusted; // something may have been freed that the tables do not know of
-  u32 pools;      // allocations are sent: their pool may refuse them
+  u32 distrusted; // memory may have been freed without the tables being updated
+  u32 pools;      // allocations are sent, because their pool may refuse them
   u32 streams, blocks, dead;
-  u64 belled;                 // written when the checker was told last
-  u64 lease_next, lease_end;  // addresses that are left to give out
-  u64 pool_used;                  // bytes of the pool that were given out once
-  u64 pool_free[FP_MAIL_CLASSES]; // offset + 1 of the last piece given back; its first word is that of the piece before
+  u64 belled;                 // value of written when the checker was last notified
+  u64 lease_next, lease_end;  // addresses that are still available
+  u64 pool_used;                  // bytes of the pool that have been given out at least once
+  u64 pool_free[FP_MAIL_CLASSES]; // offset + 1 of the piece that was freed last; its first word is that of the piece before
   u64 stream[FP_MAIL_STREAMS];
   struct fp_block {
-    u64 at, size; // size 0: freed
+    u64 at, size; // size is 0 if it was freed
     u64 place;    // in the pool, or FP_MAIL_NONE
-    u64 ending;   // a request to free it is on its way
+    u64 ending;   // a request to free it has been sent
   } block[FP_MAIL_BLOCKS]; // memory of cudaMallocAsync, by address
 };
 _Static_assert(offsetof(struct fp_mail, written) == FP_MAIL_WRITTEN && offsetof(struct fp_mail, done) == FP_MAIL_DONE &&
                    offsetof(struct fp_mail, closed) == FP_MAIL_CLOSED && sizeof(struct fp_mail) <= FP_MAIL_HEAD,
                "the head of a mailbox");
 
-// fp_mail_take locks the tables. A holder may never give them back (a signal handler that leaves its call): then requests are sent.
+// fp_mail_take locks the tables. A holder may never unlock them (a signal handler that leaves its call). Requests are
+// then sent.
 static int fp_mail_take(void) {
   for (int i = 0; i < 1000; i++) {
     if (!__atomic_exchange_n(&fp.mail->lock, 1, __ATOMIC_ACQUIRE)) return 0;
@@ -50,7 +53,7 @@ static int fp_mail_take(void) {
 
 static void fp_mail_give(void) { __atomic_store_n(&fp.mail->lock, 0, __ATOMIC_RELEASE); }
 
-// fp_mail_find gives the place in the table of the first block that begins behind an address.
+// fp_mail_find returns the index of the first block that begins after an address.
 static u32 fp_mail_find(u64 address) {
   u32 low = 0, high = fp.mail->blocks;
   while (low < high) {
@@ -65,14 +68,14 @@ static u32 fp_mail_find(u64 address) {
 
 static struct fp_block *fp_mail_block(u64 address) {
   u32 i = fp_mail_find(address);
-  while (i && !fp.mail->block[i - 1].size) i--; // a block that was freed may lie within one that came later
+  while (i && !fp.mail->block[i - 1].size) i--; // a freed block may be inside a later block
   struct fp_block *b = i ? &fp.mail->block[i - 1] : NULL;
   return b && address - b->at < b->size ? b : NULL;
 }
 
 static char *fp_pool_at(u64 place) { return (char *)fp.mail + FP_MAIL_HEAD + FP_MAIL_RING + place; }
 
-// fp_pool_class gives the class of a size, four for each power of two, and the bytes that its pieces have.
+// fp_pool_class returns the class of a size, of four for each power of two, and the size of the pieces of the class.
 static int fp_pool_class(u64 size, u64 *bytes) {
   u64 unit = 128, quarters;
   int class = 0;
@@ -82,14 +85,15 @@ static int fp_pool_class(u64 size, u64 *bytes) {
   return class + (int)quarters - 4;
 }
 
-// fp_pool_take gives a place for size bytes, the one given back last. used says that its bytes are to be cleared.
+// fp_pool_take returns a place for size bytes: the one that was freed last, or a new one. used is set if its bytes must
+// be cleared.
 static u64 fp_pool_take(u64 size, int *used) {
   struct fp_mail *m = fp.mail;
   u64 bytes, place;
   int class = fp_pool_class(size, &bytes);
   *used = class < FP_MAIL_CLASSES && m->pool_free[class];
   place = *used ? m->pool_free[class] - 1 : 0;
-  if (*used && (place % 512 || place > m->pool_used || bytes > m->pool_used - place)) // a program that uses freed memory wrote there
+  if (*used && (place % 512 || place > m->pool_used || bytes > m->pool_used - place)) // a program that uses freed memory has overwritten the list
     *used = 0, m->pool_free[class] = 0;
   if (*used) {
     memcpy(&m->pool_free[class], fp_pool_at(place), sizeof(u64));
@@ -101,7 +105,7 @@ static u64 fp_pool_take(u64 size, int *used) {
   return place;
 }
 
-// fp_mail_add notes a block. Where there is no room it is unknown, and what is done with it is sent.
+// fp_mail_add records a block. If there is no room, the block is unknown, and requests for it are sent.
 static void fp_mail_add(u64 at, u64 size, u64 place) {
   struct fp_mail *m = fp.mail;
   if (m->dead > m->blocks / 2 && m->blocks > 64) {
@@ -111,7 +115,7 @@ static void fp_mail_add(u64 at, u64 size, u64 place) {
     m->blocks = n, m->dead = 0;
   }
   u32 i = fp_mail_find(at);
-  if (i && m->block[i - 1].at == at) { // an address that is used again
+  if (i && m->block[i - 1].at == at) { // an address that is reused
     if (!m->block[i - 1].size) m->dead--;
     m->block[i - 1] = (struct fp_block){at, size, place, 0};
     return;
@@ -122,7 +126,7 @@ static void fp_mail_add(u64 at, u64 size, u64 place) {
   m->blocks++;
 }
 
-// fp_mail_remove forgets a block that was freed, and gives its place back.
+// fp_mail_remove removes a freed block, and frees its place.
 static void fp_mail_remove(struct fp_block *b) {
   u64 bytes, *list = &fp.mail->pool_free[b->place == FP_MAIL_NONE ? 0 : fp_pool_class(b->size, &bytes)];
   if (b->place != FP_MAIL_NONE) {
@@ -139,7 +143,8 @@ static int fp_mail_stream(u64 stream) {
   return 0;
 }
 
-// fp_mail_before notes what a request is going to end, and fp_mail_after what it did. Both are around requests that are sent.
+// fp_mail_before records what a request may end, and fp_mail_after what it did. They are called before and after
+// requests that are sent.
 static void fp_mail_before(u32 op, const u64 *args) {
   struct fp_mail *m = fp.mail;
   if (op != FP_Free && op != FP_FreeAsync && op != FP_StreamDestroy && op != FP_DeviceReset) return;
@@ -166,7 +171,7 @@ static void fp_mail_after(u32 op, const u64 *args, const u64 *results, int error
   struct fp_block *b = ended ? fp_mail_block(args[0]) : NULL;
   if (b && error) b->ending = 0;
   if (b && !error) fp_mail_remove(b);
-  if (op == FP_DeviceReset) { // it ends all, whatever it returns
+  if (op == FP_DeviceReset) { // it ends everything, whatever it returns
     for (u32 i = 0; i < m->blocks; i++)
       if (m->block[i].size) fp_mail_remove(&m->block[i]);
     m->blocks = m->dead = 0, m->lease_next = m->lease_end = 0;
@@ -174,7 +179,7 @@ static void fp_mail_after(u32 op, const u64 *args, const u64 *results, int error
   fp_mail_give();
 }
 
-// fp_mail_boxes says whether an operator can only touch memory that there is.
+// fp_mail_boxes reports whether an operator touches only known memory.
 static int fp_mail_boxes(const struct fp_call *c) {
   const char *end = memchr(c->blob, 0, c->blob_size);
   if (!end) return 0;
@@ -182,7 +187,7 @@ static int fp_mail_boxes(const struct fp_call *c) {
   size_t rest = c->blob_size - (size_t)(++end - (const char *)c->blob);
   for (; rest >= sizeof w; end += sizeof w, rest -= sizeof w) {
     memcpy(w, end, sizeof w);
-    const u64 row = w[4], height = w[5], depth = w[6], limit = 1ul << 40, most = 1 << 20; // of products that are small enough
+    const u64 row = w[4], height = w[5], depth = w[6], limit = 1ul << 40, most = 1 << 20; // limits that keep products small enough
     const struct fp_block *b = fp_mail_block(w[1]);
     if (!b || b->ending || !row || !height || !depth) return 0;
     if (row > limit || w[2] > limit || w[3] > limit || height > most || depth > most) return 0;
@@ -203,7 +208,8 @@ static void fp_mail_write(u64 *at, const void *data, size_t n) {
 
 enum { fpMustSend, fpPosted, fpNoLease, fpNoRoom };
 
-// fp_mail_put posts a request if that can be, with the tables locked. clear takes what it allocated that is not zero yet.
+// fp_mail_put posts a request if possible. The tables are locked. clear returns memory that the request allocated and
+// that must be cleared.
 static int fp_mail_put(const struct fp_call *c, const u64 *args, int nargs, char **clear) {
   struct fp_mail *m = fp.mail;
   struct fp_call leased;
@@ -227,7 +233,7 @@ static int fp_mail_put(const struct fp_call *c, const u64 *args, int nargs, char
   if (end) with_address[3] = place = fp_pool_take(args[0], &used);
   fp_header(c, args, &nargs, head, all, &tail);
   size_t size = sizeof head + (size_t)nargs * sizeof(u64) + head[3];
-  if (size > FP_MAIL_MOST) return fpMustSend; // not of an allocation, which has no blob
+  if (size > FP_MAIL_MOST) return fpMustSend; // not for an allocation, which has no blob
   fp_mail_write(&at, head, sizeof head);
   fp_mail_write(&at, all, (size_t)nargs * sizeof(u64));
   fp_mail_write(&at, c->blob, c->blob_size);
@@ -245,7 +251,7 @@ static int fp_mail_put(const struct fp_call *c, const u64 *args, int nargs, char
 
 static int fp_swap(const struct fp_call *c, const u64 *args, int nargs);
 
-// fp_mail_map maps the mailbox, or finds it mapped by another library of this process.
+// fp_mail_map maps the mailbox, or finds the mapping of another library of this process.
 static void fp_mail_map(void) {
   enum { never = 1 };
   u64 r[3] = {0}, tell[1] = {0};
@@ -264,7 +270,8 @@ static void fp_mail_map(void) {
   if (r[2] != never) fp.mail = (struct fp_mail *)r[2];
 }
 
-// fp_mail_host gives where in the pool memory of the device is, NULL when it is not there. The connection is locked.
+// fp_mail_host returns the address in the pool of device memory, or NULL if the memory is not there. The connection is
+// locked.
 static char *fp_mail_host(u64 address) {
   if (!fp.mail && !fp.mailless && fp.state == fpOpen) fp_mail_map();
   if (!fp.mail) return NULL;
@@ -279,13 +286,13 @@ static int fp_mail_lease(void) {
   u64 r[2] = {0}, size[1] = {FP_MAIL_LEASE};
   struct fp_call c = {.op = FP_Lease, .results = r, .results_max = 2};
   if (fp_mail_take()) return -1;
-  int e = fp_swap(&c, size, 1); // no other thread may use up the lease before, which this one ends
+  int e = fp_swap(&c, size, 1); // the lock keeps other threads from the lease, which this call ends
   if (!e) fp.mail->lease_next = r[0], fp.mail->lease_end = r[1];
   fp_mail_give();
   return e;
 }
 
-// fp_post posts a request, and says whether it did. The connection is locked and open.
+// fp_post posts a request and reports whether it did. The connection is locked and open.
 static int fp_post(const struct fp_call *c, const u64 *args, int nargs) {
   if (c->op != FP_Operator && c->op != FP_MallocAsync && c->op != FP_FreeAsync) return 0;
   if (!fp.mail && !fp.mailless) fp_mail_map();

@@ -1,5 +1,5 @@
-// nvjitlink.c: libnvJitLink, NVIDIA's run-time linker, with one difference: what callers take for machine code is PTX, which
-// the stand-in driver loads. LTO IR is linked by the real library to PTX; PTX is kept as it is.
+// nvjitlink.c: libnvJitLink, NVIDIA's run-time linker, with one difference: instead of machine code, callers get PTX,
+// which the stand-in driver loads. The real library links LTO IR to PTX. PTX remains as it is.
 #define FP_ABSENT 2 // NVJITLINK_ERROR_MISSING_ARCH: there is none for "absent"
 #define REAL_ENV "FENCEPOST_NVJITLINK_" FP_MAJOR
 #include "forward.h"
@@ -8,7 +8,7 @@
 enum { inputPTX = 2, inputLTO = 3, inputLibrary = 6, failed = 6, noMemory = 6, invalid = 3 };
 
 struct link {
-  void *real; // NULL: no LTO IR is linked
+  void *real; // NULL if no LTO IR is linked
   struct fp_linked ptx;
   char refused[256];
 };
@@ -112,7 +112,7 @@ static int log_text(struct link *l, char *to, const char *call) {
 static int ir_size(struct link *l, size_t *size) { return l->real ? FP_CALL("nvJitLinkGetLinkedLTOIRSize", (void *, size_t *), l->real, size) : failed; }
 static int ir(struct link *l, char *to) { return l->real ? FP_CALL("nvJitLinkGetLinkedLTOIR", (void *, char *), l->real, to) : failed; }
 
-// Every function has a name of each version besides its own: nvJitLink.h calls those.
+// Every function has another name for each version, which nvJitLink.h calls.
 #define NAMED(name, params, ...) EXPORT int name params { return __VA_ARGS__; }
 #define OF_VERSION(name, minor, params, ...)                 \
   NAMED(__##name##_12_##minor, params, __VA_ARGS__) \

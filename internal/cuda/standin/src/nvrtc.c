@@ -1,5 +1,6 @@
-// nvrtc.c: libnvrtc, NVIDIA's run-time compiler, with three differences: code is compiled with source lines, the source follows the
-// PTX as a comment, so that findings can show it, and what callers take for machine code is PTX, which the stand-in driver loads.
+// nvrtc.c: libnvrtc, NVIDIA's run-time compiler, with three differences. Code is compiled with source lines. The source
+// follows the PTX as a comment, so that findings can show it. Instead of machine code, callers get PTX, which the
+// stand-in driver loads.
 #define FP_ABSENT 3 // NVRTC_ERROR_INVALID_INPUT
 #define REAL_ENV "FENCEPOST_NVRTC_" FP_MAJOR
 #include "forward.h"
@@ -37,7 +38,7 @@ struct fp_comment {
 static struct fp_comment *fp_comments;
 static pthread_mutex_t fp_comments_lock = PTHREAD_MUTEX_INITIALIZER;
 
-// fp_comment_add keeps the source of a program. One of extraordinary size is not worth it.
+// fp_comment_add keeps the source of a program, unless it is very large.
 static void fp_comment_add(void *program, const char *source, const char *name) {
   enum { most = 4 << 20 };
   static const char mark[] = "\n// fencepost: source ", line[] = "\n// | ";
@@ -59,7 +60,8 @@ static void fp_comment_add(void *program, const char *source, const char *name) 
   pthread_mutex_unlock(&fp_comments_lock);
 }
 
-// fp_comment_of gives the comment of a program, out of the list when it is taken; NULL when there is none.
+// fp_comment_of returns the comment of a program, or NULL if there is none. If take is set, it removes the comment from
+// the list.
 static struct fp_comment *fp_comment_of(void *program, int take) {
   pthread_mutex_lock(&fp_comments_lock);
   struct fp_comment **at = &fp_comments, *c;
@@ -103,8 +105,8 @@ EXPORT int nvrtcGetPTX(void *program, char *to) {
 EXPORT int nvrtcGetCUBINSize(void *program, size_t *size) { return nvrtcGetPTXSize(program, size); }
 EXPORT int nvrtcGetCUBIN(void *program, char *to) { return nvrtcGetPTX(program, to); }
 
-// architecture makes compute_XX of sm_XX, for which every version gives PTX; anything else is left. to is one byte longer than text
-// and five.
+// architecture changes sm_XX to compute_XX, for which every version makes PTX. It copies other texts. to has room for
+// five bytes more than text, and a 0.
 static const char *architecture(const char *text, char *to) {
   const char *sm = strstr(text, "sm_");
   if (!sm || (sm != text && sm[-1] != '=')) return text;

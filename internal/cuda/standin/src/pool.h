@@ -1,4 +1,5 @@
-// pool.h: memory pools, for both faces, which give API (the prefix), finish and check_device. A pool is the checker's.
+// pool.h: memory pools, for both APIs, which define API (the prefix), finish and check_device. The checker implements
+// the pools.
 
 struct pool_properties {
   int type, handles; // fpPoolPinned or fpPoolManaged
@@ -21,7 +22,7 @@ static int pool_of(u64 what, int device, u64 kind, u64 *pool) {
   return e ? e : pool_ask(what, (u64)device, kind, 0, pool);
 }
 
-// pool_choose makes a pool that of a device. It may refuse what is allocated, so that allocations are sent from now on.
+// pool_choose sets the pool of a device. The pool may refuse allocations, so allocations are sent from now on.
 static int pool_choose(int device, u64 kind, u64 pool) {
   int e = check_device(device);
   if (!e) e = pool_ask(FP_POOL_CHOOSE, (u64)device, pool, kind, NULL);
@@ -33,7 +34,8 @@ EXPORT int API(DeviceGetDefaultMemPool)(u64 *pool, int device) { return finish(p
 EXPORT int API(DeviceGetMemPool)(u64 *pool, int device) { return finish(pool_of(FP_POOL_CURRENT, device, FP_POOL_OF_DEVICE, pool)); }
 EXPORT int API(DeviceSetMemPool)(int device, u64 pool) { return finish(pool_choose(device, FP_POOL_OF_DEVICE, pool)); }
 
-// pool_location says of which kind and of which device a pool is; the host has no device, nor need managed memory.
+// pool_location returns the kind and the device of a pool. The host has no device, and managed memory need not have
+// one.
 static int pool_location(const struct fp_location *at, int type, int *device, u64 *kind) {
   if (!at || (at->type == fpPoolOnNode && !fp_node(at->id))) return fpInvalidValue;
   *device = at->type == fpPoolOnDevice ? at->id : 0;
@@ -73,7 +75,7 @@ EXPORT int API(MemPoolTrimTo)(u64 pool, size_t n) {
   return finish(pool_ask(FP_POOL_TRIM, pool, 0, 0, NULL));
 }
 
-// The first attributes are ints, the others 64 bits wide.
+// The first attributes are ints, and the others have 64 bits.
 static size_t attribute_size(int a) { return a <= 3 ? sizeof(int) : sizeof(u64); }
 
 static int pool_get(u64 pool, int a, void *value) {

@@ -1,9 +1,10 @@
-// python.h: where in a Python script a call of the API stands, asked of the interpreter that this process runs, if it does.
+// python.h: finds the place of a call of the API in a Python script, by the interpreter of this process, if it runs
+// one.
 #ifndef FP_PYTHON_H
 #define FP_PYTHON_H
 
-// The interpreter's functions (Python/C API: Thread States, Frame Objects), as far as a stack is read with them. Objects
-// are void * here.
+// The functions of the interpreter that are needed to read a stack (Python/C API: Thread States, Frame Objects).
+// Objects are void * here.
 static struct {
   int (*initialized)(void), (*finalizing)(void), (*ensure)(void), (*line)(void *);
   void (*release)(int), (*decref)(void *), (*incref)(void *);
@@ -17,12 +18,12 @@ enum { FP_PY_LINE = 500, FP_PY_LINES = 9 };
 
 static pthread_once_t fp_py_once = PTHREAD_ONCE_INIT;
 static int fp_py_known;
-static const char *fp_py_ours; // folder of our own Python modules
+static const char *fp_py_ours; // folder of Fencepost's Python modules
 
 static void fp_py_find(void) {
   const struct {
     void *function;
-    const char *name, *before; // before: its name in older versions
+    const char *name, *before; // before: the name in older versions
   } all[] = {{&fp_py.initialized, "Py_IsInitialized"}, {&fp_py.finalizing, "Py_IsFinalizing", "_Py_IsFinalizing"},
              {&fp_py.ensure, "PyGILState_Ensure"},     {&fp_py.release, "PyGILState_Release"},
              {&fp_py.own, "PyGILState_GetThisThreadState"}, {&fp_py.frame, "PyEval_GetFrame"},
@@ -47,14 +48,16 @@ static void fp_py_find(void) {
   fp_py_known = 1;
 }
 
-// fp_py_library says whether a file is no part of the user's program: of an installed package, of Python, of ours.
+// fp_py_library reports whether a file is not part of the user's program, but of an installed package, of Python, or of
+// Fencepost.
 static int fp_py_library(const char *file) {
   return *file == '<' || strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") || strstr(file, "/lib/python3") ||
          (fp_py_ours && *fp_py_ours && !strncmp(file, fp_py_ours, strlen(fp_py_ours)));
 }
 
-// fp_py_line is a line of code as text, found by an instruction, since to ask for the line of one is slow. The interpreter's lock
-// guards the cache. A held code object is not freed, so that no other has its address.
+// fp_py_line is a line of code as text, found by its instruction, because querying the line of an instruction is slow.
+// The interpreter's lock guards the cache. The cache holds a reference to the code object, so no other object gets its
+// address.
 static struct fp_py_line {
   void *code;
   int at, library, size;
@@ -86,7 +89,8 @@ static const struct fp_py_line *fp_py_at(void *frame) {
   return l;
 }
 
-// fp_py_stack writes the frames of the user's own files, innermost first; when there are none, the innermost frame that is not ours.
+// fp_py_stack writes the frames of the user's own files, innermost first. If there are none, it writes the innermost
+// frame that is not Fencepost's.
 static int fp_py_stack(char *to, size_t room) {
   enum { deepest = 200, most = 8 };
   int used = 0;
@@ -110,21 +114,21 @@ static int fp_py_stack(char *to, size_t room) {
   return used;
 }
 
-// fp_script is where in the script the newest placed call of this thread stands.
+// fp_script is the place in the script of this thread's newest call.
 THREAD char fp_script[FP_MAX_SCRIPT];
 THREAD int fp_script_size;
 
-// fp_stand notes where in the script the thread is. The connection must not be locked: a thread that waits for the
-// interpreter holds nothing that another needs. A thread that the interpreter does not know is in no script.
+// fp_stand sets fp_script. The connection must not be locked: a thread that waits for the interpreter must hold nothing
+// that another thread needs. A thread that the interpreter does not know is in no script.
 static void fp_stand(void) {
   fp_script_size = 0;
   pthread_once(&fp_py_once, fp_py_find);
   if (!fp_py_known || !fp_py.initialized() || fp_py.finalizing() || !fp_py.own()) return;
   int state = fp_py.ensure(), size = 0;
-  // To look at frames makes objects, and so may collect garbage. That frees memory of the device: a call within this one, whose caller
-  // may hold a lock (torch's allocator does).
+  // Looking at frames creates objects, which may start garbage collection. That frees device memory: a call within this
+  // one, whose caller may hold a lock (torch's allocator does).
   int collects = fp_py.collectNot && fp_py.collectNot();
-  char text[FP_MAX_SCRIPT]; // without that, the call within this one writes fp_script too
+  char text[FP_MAX_SCRIPT]; // a call within this one would overwrite fp_script
   if (!fp_py.occurred()) size = fp_py_stack(text, sizeof text);
   if (collects) fp_py.collect();
   fp_py.release(state);

@@ -1,4 +1,4 @@
-// Programs built with "fencepost nvcc --instrument MODE" run under "fencepost run" by themselves: see instrumented.h.
+// Programs built with "fencepost nvcc --instrument MODE" restart themselves under "fencepost run": see instrumented.h.
 #ifndef FP_START_H
 #define FP_START_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// fp_arguments appends the program's arguments, its name left out, to the n words of argv, of which there is room for max.
+// fp_arguments appends the program's arguments, without its name, to the n words of argv, which has room for max words.
 static int fp_arguments(char **argv, int n, int max, char *text, size_t size) {
   FILE *f = fopen("/proc/self/cmdline", "r");
   size_t length = f ? fread(text, 1, size, f) : 0;
@@ -21,7 +21,7 @@ static int fp_arguments(char **argv, int n, int max, char *text, size_t size) {
   return n;
 }
 
-// fencepost_start starts the program again under "fencepost run", unless it is there already.
+// fencepost_start restarts the program under "fencepost run", unless it already runs there.
 __attribute__((visibility("default"))) void fencepost_start(const char *mode) {
   enum { words = 1 << 16, bytes = 1 << 22 };
   static char *argv[words + 1], text[bytes], exe[4096];

@@ -1,10 +1,11 @@
-// threads.c: what orders the host threads of a program. This library is loaded before all others (LD_PRELOAD), so that the calls of
-// POSIX threads come here first: mutexes, condition variables, semaphores, barriers, read-write and spin locks, pthread_once, the
-// creation of threads and their joins. Vector clocks tell which calls of CUDA by other threads come before one, and the libraries ask
-// for that at each of their calls (fencepost_threads). Nothing is kept until a process has a second thread.
+// threads.c: records what orders the host threads of a program. This library is loaded before all others (LD_PRELOAD),
+// so it gets the calls of POSIX threads first: mutexes, condition variables, semaphores, barriers, read-write and spin
+// locks, pthread_once, and the creation and joining of threads. Vector clocks determine which CUDA calls of other
+// threads are ordered before a call. The other libraries query them at each of their calls (fencepost_threads). Nothing
+// is recorded until a process has a second thread.
 //
-// The clock of a thread counts, for each thread that has called CUDA, its closed epochs. A thread's calls are in the epoch after its
-// closed ones, which closes when it releases something.
+// The clock of a thread has, for each thread that has called CUDA, the number of its closed epochs. A thread's calls
+// are in the epoch after its closed ones. The epoch is closed when the thread releases something.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,40 +25,41 @@ typedef uint32_t u32;
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-  fpNumbers = FP_THREADS, // threads that call CUDA; those beyond share the last number
+  fpNumbers = FP_THREADS, // threads that call CUDA; further threads share the last number
   fpObjects = 1 << 14,
-  fpPhases = 4, // of a barrier that are told apart
+  fpPhases = 4, // phases of a barrier that are distinguished
 };
 
 typedef u64 fp_clock[fpNumbers];
 
-// What a thread releases to and acquires from, by its address or, where it has several clocks, one near it.
+// An object that threads release to and acquire from, identified by its address. An object with several clocks has one
+// entry for each, at adjacent addresses.
 struct fp_object {
   uintptr_t key;
-  u32 count, arrivals; // of a barrier: for so many threads; of the readers of a lock: that hold it
+  u32 count, arrivals; // count: threads of a barrier; arrivals: at a barrier, or readers that hold a lock
   fp_clock clock;
 };
 
 static struct fp_object objects[fpObjects];
-static fp_clock overflow; // of the objects that there was no room for
-static u32 used;          // objects
+static fp_clock overflow; // one clock for all objects that there was no room for
+static u32 used;          // number of objects
 static int overflowed;
-static fp_clock closed;   // epochs of each number
-static u32 numbers;       // given out
+static fp_clock closed;   // number of closed epochs, by thread number
+static u32 numbers;       // how many numbers are in use
 static int several;       // there has been a second thread
-static int called;        // CUDA was
+static int called;        // CUDA has been called
 static int lock;
 static pthread_key_t leaving;
 
 static __thread struct {
-  int known;          // it began here, or is the first of the process
+  int known;          // it began here, or is the first thread of the process
   int numbered, open; // it has a number; it has called CUDA in its epoch
   u32 number;
-  u64 told; // one more than its closed epochs when it told them last
+  u64 told; // one more than the number of closed epochs when it last reported them
   fp_clock clock, telling;
-  void (*waits)(void); // of a thread that executes a function for a stream: to be called before it waits
+  void (*waits)(void); // for a thread that executes a function for a stream: called before the thread waits
 } self;
-static __thread int inside; // what is called from here is not ours to see
+static __thread int inside; // calls from inside this library are not recorded
 
 static int fp_enter(void) {
   if (inside || !self.known) return 0;
@@ -71,7 +73,7 @@ static void fp_leave(void) {
   inside = 0;
 }
 
-// fp_live says that there are threads whose order matters. Before, all clocks are zero.
+// fp_live reports whether the order of threads matters. Before it does, all clocks are zero.
 static int fp_live(void) { return __atomic_load_n(&several, __ATOMIC_RELAXED) && __atomic_load_n(&called, __ATOMIC_RELAXED); }
 
 static void fp_join(u64 *to, const u64 *from) {
@@ -79,7 +81,7 @@ static void fp_join(u64 *to, const u64 *from) {
     if (from[i] > to[i]) to[i] = from[i];
 }
 
-// fp_find finds an object, and makes it; NULL: there is none, or no room.
+// fp_find returns an object. If make is set, it makes a missing one. It returns NULL if there is none, or no room.
 static struct fp_object *fp_find(uintptr_t key, int make) {
   u32 i = (u32)((key * 0x9e3779b97f4a7c15u) >> 50);
   for (; objects[i].key; i = (i + 1) % fpObjects)
@@ -128,17 +130,17 @@ static void fp_acquire(const volatile void *object) {
 }
 
 static void *fp_real(const char *name) {
-  // Old programs know the condition variables of another layout by the same names.
+  // Old programs use condition variables of another layout under the same names.
   void *f = strncmp(name, "pthread_cond", 12) ? NULL : dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
   return f ? f : dlsym(RTLD_NEXT, name);
 }
 
-// REAL declares the function of the system that has a name, and its type.
+// REAL declares the system's function of a name, with its type.
 #define REAL(name)                                                                            \
   static __typeof__(&name) real;                                                              \
   if (!__atomic_load_n(&real, __ATOMIC_RELAXED)) __atomic_store_n(&real, (__typeof__(&name))fp_real(#name), __ATOMIC_RELAXED)
 
-// ACQUIRES and RELEASES define functions that do so with their first argument.
+// ACQUIRES and RELEASES define functions that acquire from, or release to, the object of their first argument.
 #define ACQUIRES(name, parameters, arguments, object) \
   EXPORT int name parameters {                        \
     REAL(name);                                       \
@@ -152,12 +154,12 @@ static void *fp_real(const char *name) {
     fp_release(object);                               \
     return real arguments;                            \
   }
-// fp_waits says that this thread is about to wait.
+// fp_waits is called when this thread is about to wait.
 static void fp_waits(void) {
   if (self.waits) self.waits();
 }
 
-// A mutex that a thread owns until it dies is acquired too (EOWNERDEAD).
+// A mutex whose owner has died is acquired too (EOWNERDEAD).
 #define LOCKS(name, parameters, arguments, object)  \
   EXPORT int name parameters {                      \
     REAL(name);                                     \
@@ -198,7 +200,7 @@ ACQUIRES(sem_timedwait, (sem_t * s, const struct timespec *t), (s, t), s)
 RELEASES(pthread_cond_signal, (pthread_cond_t * c), (c), c)
 RELEASES(pthread_cond_broadcast, (pthread_cond_t * c), (c), c)
 
-// fp_waited is what a wait for a condition variable ends with.
+// fp_waited is called when a wait for a condition variable ends.
 static int fp_waited(int e, pthread_cond_t *c, pthread_mutex_t *m) {
   if (!e) fp_acquire(c);
   fp_acquire(m);
@@ -231,7 +233,8 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid
 }
 #endif
 
-// Readers of a read-write lock come after its writers, and writers after all. The readers' clock is beside that of the writers.
+// A reader of a read-write lock is ordered after earlier writers, and a writer after all earlier holders. The readers'
+// clock is adjacent to that of the writers.
 static uintptr_t fp_readers(const void *l) { return (uintptr_t)l + 1; }
 
 static int fp_shares(int e, const void *l) {
@@ -276,7 +279,7 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l) {
   REAL(pthread_rwlock_unlock);
   if (fp_live() && fp_enter()) {
     struct fp_object *readers = fp_find(fp_readers(l), 1);
-    int reads = readers && readers->arrivals; // else a writer, or a reader from before the process had two threads
+    int reads = readers && readers->arrivals; // otherwise it is a writer, or a reader that began before the process had two threads
     if (reads)
       readers->arrivals--;
     else
@@ -322,7 +325,7 @@ static __thread struct fp_once {
 } once;
 
 static void fp_first(void) {
-  struct fp_once own = once; // what it calls may be of another control
+  struct fp_once own = once; // the function that it calls may use another control
   own.f();
   fp_release(own.control);
 }
@@ -337,7 +340,7 @@ EXPORT int pthread_once(pthread_once_t *control, void (*f)(void)) {
   return e;
 }
 
-// What a thread begins with.
+// The arguments of a new thread.
 struct fp_start {
   void *(*f)(void *);
   void *argument;
@@ -352,13 +355,13 @@ static void *fp_begin(void *p) {
   free(s);
   pthread_setspecific(leaving, &self);
   if (fp_enter()) {
-    fp_clear_locked((uintptr_t)pthread_self()); // a thread that nobody joined may have had the name
+    fp_clear_locked((uintptr_t)pthread_self()); // a thread that was not joined may have had the same name
     fp_leave();
   }
   return f(argument);
 }
 
-// fp_end runs when a thread ends, and again, since what other keys have it end may call CUDA.
+// fp_end runs when a thread ends. It runs again, because the destructors of other keys may call CUDA.
 static void fp_end(void *p) {
   static __thread int times;
   fp_release((void *)pthread_self());
@@ -409,7 +412,8 @@ EXPORT int pthread_clockjoin_np(pthread_t t, void **result, clockid_t k, const s
 }
 #endif
 
-// fencepost_lock, fencepost_unlock and fencepost_join are for the libraries of ours, which do not order a program's threads.
+// fencepost_lock, fencepost_unlock and fencepost_join are for Fencepost's libraries. They do not order the program's
+// threads.
 EXPORT int fencepost_lock(pthread_mutex_t *m) {
   REAL(pthread_mutex_lock);
   return real(m);
@@ -425,15 +429,16 @@ EXPORT int fencepost_join(pthread_t t, void **result) {
   return real(t, result);
 }
 
-// fp_unseen says that the process has a library by which threads are ordered in ways that are not seen here: OpenMP.
+// fp_unseen reports whether the process uses OpenMP, which orders threads in ways that this library does not record.
 static int fp_unseen(void) {
   static int asked, unseen;
   if (!asked) unseen = dlsym(RTLD_DEFAULT, "GOMP_parallel") || dlsym(RTLD_DEFAULT, "__kmpc_fork_call"), asked = 1;
   return unseen;
 }
 
-// fencepost_thread_of says that the calling thread, which is one of ours, executes a function of the program for a stream. It has the
-// stream's number, and begins with nothing that other threads have done: that it comes after who has put it there, the stream knows.
+// fencepost_thread_of records that the calling thread, which is one of Fencepost's, executes a function of the program
+// for a stream. The thread has the number of the stream. Its clock begins empty: the stream orders it after the thread
+// that enqueued the function.
 EXPORT void fencepost_thread_of(u64 stream, void (*waits)(void)) {
   static u64 streams[fpNumbers];
   if (fp_unseen()) return;
@@ -449,8 +454,8 @@ EXPORT void fencepost_thread_of(u64 stream, void (*waits)(void)) {
   fp_leave();
 }
 
-// fencepost_threads is to be called before a call of CUDA. It gives what is to be told of the calling thread, as a number of words: its
-// own number, its closed epochs, and of each thread of which it has learned the number and the epochs. 0: nothing.
+// fencepost_threads is called before a call of CUDA. It returns the number of words to report about the calling thread,
+// or 0 for none: its number, its closed epochs, and for each thread in its clock that thread's number and epochs.
 EXPORT u64 fencepost_threads(u64 out[2 + 2 * fpNumbers]) {
   u64 n = 0;
   if (fp_unseen() || !fp_enter()) return 0;
@@ -472,7 +477,7 @@ EXPORT u64 fencepost_threads(u64 out[2 + 2 * fpNumbers]) {
   return n;
 }
 
-// A forked child has one thread and begins anew.
+// A forked child has one thread, and begins with empty clocks.
 static void fp_before_fork(void) {
   while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
 }

@@ -1,7 +1,8 @@
 // wire.h: the connection of this process to the checker, and device memory.
 //
-// The checker (internal/cuda in Go) owns device memory and executes kernels. This side sends requests over a Unix
-// socket and moves bytes. It does as little as it can, and everything here may be called from several host threads.
+// The checker (internal/cuda in Go) owns device memory and executes kernels. This side sends requests through a Unix
+// socket and moves bytes. It does as little as possible. All functions may be called by several host threads in
+// parallel.
 #ifndef FP_WIRE_H
 #define FP_WIRE_H
 
@@ -23,7 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// The functions of the API are in a section of their own, so that the call stack above them is known to be the program's.
+// The functions of the API have a section of their own, so that the call stack above them is known to be the program's.
 #define EXPORT __attribute__((visibility("default"), section("fencepost_api")))
 extern const char fp_api_begin[] __asm__("__start_fencepost_api") __attribute__((visibility("hidden")));
 extern const char fp_api_end[] __asm__("__stop_fencepost_api") __attribute__((visibility("hidden")));
@@ -34,7 +35,7 @@ typedef uint32_t u32;
 
 #include "gen_wire.h"
 
-// The error codes this side gives by itself.
+// The error codes that this side returns by itself.
 enum {
   fpSuccess = 0,
   fpInvalidValue = 1,
@@ -66,14 +67,14 @@ __attribute__((used)) static const char fp_marker[] = FP_MARKER;
 #include "connection.h"
 #include "python.h"
 
-// A request and its reply. The caller sets the first half.
+// A request and its reply. The caller sets the fields of the first half.
 struct fp_call {
   u32 op;
   const void *blob; // sent after the arguments
   size_t blob_size;
   u64 *results; // takes at most results_max results
   int results_max;
-  void **reply; // takes the reply's blob, to be freed; NULL drops it
+  void **reply; // gets the reply's blob, which the caller frees; NULL drops it
   size_t *reply_size;
 };
 
@@ -81,7 +82,7 @@ static int fp_swap(const struct fp_call *c, const u64 *args, int nargs);
 
 #include "guard.h"
 
-// fp_stack gives the return addresses of the call stack from the caller of the API on, or those behind a guarded access.
+// fp_stack returns the return addresses of the call stack from the caller of the API on, or those of a guarded access.
 static int fp_stack(u64 *frames, int most) {
   enum { own = 8 }; // at most, below the function of the API
   void *raw[FP_FRAMES + own];
@@ -101,7 +102,8 @@ static int fp_stack(u64 *frames, int most) {
   return k;
 }
 
-// Where the node of a graph was made, and while a launch of the graph executes it, that node's and the launch's number.
+// The place where a graph node was made and, while a launch of the graph executes it, the numbers of the node and of
+// the launch.
 struct fp_origin {
   u64 frames[FP_ORIGIN_FRAMES];
   int count;
@@ -109,7 +111,7 @@ struct fp_origin {
 THREAD const struct fp_origin *fp_node_origin;
 THREAD u64 fp_graph_launch;
 
-// fp_frames gives the places of a request.
+// fp_frames returns the places of a request.
 static int fp_frames(u64 frames[FP_FRAMES]) {
   int k = 0;
   if (fp_node_origin) {
@@ -120,7 +122,8 @@ static int fp_frames(u64 frames[FP_FRAMES]) {
   return k + fp_stack(frames + k, FP_FRAMES - k);
 }
 
-// fp_header makes a request's header and arguments. tail is how many bytes of fp_script follow its blob.
+// fp_header makes the header and the arguments of a request. tail is the number of bytes of fp_script that follow the
+// blob.
 static void fp_header(const struct fp_call *c, const u64 *args, int *nargs, u32 head[4], u64 all[16 + FP_FRAMES], u32 *tail) {
   THREAD u32 thread;
   THREAD pid_t process;
@@ -140,7 +143,7 @@ static int fp_send_request(const struct fp_call *c, const u64 *args, int nargs) 
   u64 all[16 + FP_FRAMES];
   u32 head[4], script;
   fp_header(c, args, &nargs, head, all, &script);
-  // In one piece where it is short: each is a system call here and, mostly, one there.
+  // A short request is sent in one piece, because each piece is a system call here and usually one in the checker.
   char buffer[sizeof head + sizeof all + 2048];
   size_t n = sizeof head + (size_t)nargs * sizeof(u64), rest = c->blob_size + script;
   memcpy(buffer, head, sizeof head);
@@ -177,8 +180,9 @@ static int fp_receive_reply(const struct fp_call *c, const u32 head[4]) {
 
 static int fp_resume(void);
 
-// fp_swap sends one request and receives its reply, with the lock held. A request that could not be sent whole was not read by the checker, and is
-// sent again when the connection was taken up again. One whose reply is missing may have been done: it is not repeated.
+// fp_swap sends a request and receives its reply. The lock is held. If a request could not be sent completely, the
+// checker has not read it, and it is sent again after the connection is resumed. If the reply is missing, the request
+// may have been executed, and it is not repeated.
 static int fp_swap(const struct fp_call *c, const u64 *args, int nargs) {
   u32 head[4];
   __atomic_fetch_add(&fp.requests, 1, __ATOMIC_RELAXED);
@@ -197,7 +201,7 @@ static int fp_swap(const struct fp_call *c, const u64 *args, int nargs) {
 
 #include "mail.h"
 
-// fp_tell_thread tells of the calling thread which calls of others come before its next one.
+// fp_tell_thread reports which calls of other threads are ordered before the next call of this thread.
 static void fp_tell_thread(void) {
   u64 words[2 + 2 * FP_THREADS];
   u64 n = fp_threads ? fp_threads(words) : 0;
@@ -208,7 +212,7 @@ static void fp_tell_thread(void) {
 
 static int fp_admit(u32 op);
 
-// fp_exchange does one request with the lock held: it posts it where it can, and sends it otherwise.
+// fp_exchange makes a request with the lock held. It posts the request if possible, and otherwise sends it.
 static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
   int refused = fp_admit(c->op);
   if (refused) return refused;
@@ -221,7 +225,7 @@ static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
   return e;
 }
 
-// fp_receive_first takes the header of the first reply, which carries the descriptor of the shared file.
+// fp_receive_first receives the header of the first reply, which carries the descriptor of the shared file.
 static int fp_receive_first(u32 head[4], int *descriptor) {
   union {
     struct cmsghdr align;
@@ -239,7 +243,7 @@ static int fp_receive_first(u32 head[4], int *descriptor) {
   return got < io.iov_len ? fp_receive(fp.fd, (char *)head + got, io.iov_len - got) : 0;
 }
 
-// fp_map maps the arena: the device half as addresses only, the host-visible half as memory, and the alias.
+// fp_map maps the arena: the device half only as addresses, the host-visible half as memory, and the alias.
 static int fp_map(void) {
   const int fixed = MAP_FIXED_NOREPLACE | MAP_NORESERVE;
   void *at = (void *)fp.base;
@@ -256,8 +260,8 @@ static int fp_map(void) {
   return 0;
 }
 
-// fp_hello says who we are, and takes the memory's layout and descriptor. again is the address of the alias when this
-// process has spoken before.
+// fp_hello identifies this process, and receives the layout of memory and the descriptor. again is the address of the
+// alias if this process has connected before.
 static int fp_hello(u64 again, u64 r[6]) {
   const u64 args[2] = {FP_VERSION, again};
   struct fp_call c = {.op = FP_Hello, .results = r, .results_max = 6};
@@ -265,7 +269,7 @@ static int fp_hello(u64 again, u64 r[6]) {
   int fresh = -1;
   if (fp_send_request(&c, args, 2) || fp_receive_first(head, &fresh) || fp_receive_reply(&c, head)) head[0] = fpUnknown;
   if (fresh < 0) {
-    if (head[0] == 0) fp_tell(FP_NOT_MAPPED, strerror(EMFILE)); // the descriptor is dropped when the process may have no more
+    if (head[0] == 0) fp_tell(FP_NOT_MAPPED, strerror(EMFILE)); // if the process may have no more descriptors, the descriptor is dropped
     return -1;
   }
   struct fp_id id = fp_identify(fresh);
@@ -277,7 +281,8 @@ static int fp_hello(u64 again, u64 r[6]) {
   return 0;
 }
 
-// fp_greet begins with the checker. When the memory cannot be had, nothing of this process can be checked, and it says so.
+// fp_greet begins the exchange with the checker. If it cannot get the memory, nothing of this process can be checked,
+// and it reports this.
 static int fp_greet(void) {
   u64 r[6] = {0};
   if (fp_hello(0, r)) return -1;
@@ -297,8 +302,8 @@ static int fp_greet(void) {
   return fp_exchange(&tell, alias, 1) ? -1 : 0;
 }
 
-// fp_probe says whether the connection made when the library was loaded still stands: the program may have closed it, or
-// shut it down.
+// fp_probe reports whether the connection made when the library was loaded is still open. The program may have closed
+// it, or shut it down.
 static int fp_probe(void) {
   struct pollfd p = {fp.fd, POLLIN | POLLRDHUP, 0};
   return fp_own(fp.fd, &fp.socket) && poll(&p, 1, 0) == 0;
@@ -323,7 +328,7 @@ static void fp_open(void) {
   fp.state = fpBroken;
 }
 
-// fp_resume takes a lost connection up again. The program may have closed the descriptor: daemons close all they find.
+// fp_resume resumes a lost connection. The program may have closed the descriptor: daemons close all they find.
 static int fp_resume(void) {
   u64 r[6] = {0};
   if (fp.state != fpLost || fp_connect()) return -1;
@@ -335,7 +340,7 @@ static int fp_resume(void) {
   return -1;
 }
 
-// fp_talk takes the lock and sees that there is a connection. When it gives an error the lock is free.
+// fp_talk takes the lock and opens the connection if necessary. If it returns an error, the lock is free.
 static int fp_talk(void) {
   if (fp_forked()) return fpInitialization;
   if (fp_take(&fp.lock, fpConnectionLock)) return fp_undelivered();
@@ -353,7 +358,7 @@ static int fp_talk(void) {
 
 static int fp_called_back(void);
 
-// fp_begin is fp_talk for what the program asks for.
+// fp_begin is fp_talk for requests of the program.
 static int fp_begin(void) { return fp_called_back() ? fpNotPermitted : fp_talk(); }
 
 static void fp_end(void) {
@@ -365,12 +370,13 @@ static void fp_end(void) {
 static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e);
 static int fp_behind(u32 op, const u64 *args);
 
-// fp_request does one request.
+// fp_request makes one request.
 static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nresults) {
   int e;
   if (fp_capture_request(op, args, results, &e)) return e;
   if ((e = fp_behind(op, args))) return e;
-  // A forked child has nothing to free. In Python, torch would end it for the error: its own allocator makes no call there.
+  // A forked child has nothing to free. In Python, torch would end it because of the error: with torch's own allocator
+  // it makes no call there.
   if (op == FP_FreeAsync && fp_py_known && fp_forked()) return 0;
   if (fp_placed(op)) fp_stand();
   e = fp_begin();
@@ -381,7 +387,7 @@ static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nres
   return e;
 }
 
-// fp_print writes what kernels have printed to this program's own stdout, as the synchronising calls of CUDA do.
+// fp_print writes what kernels have printed to the program's stdout, as the synchronising calls of CUDA do.
 static void fp_print(void) {
   if (fp.waiting == 0 || fp_talk()) return;
   void *text = NULL;
@@ -393,7 +399,7 @@ static void fp_print(void) {
   free(text);
 }
 
-// fp_unsupported names a call that is not supported to the checker.
+// fp_unsupported reports a call that is not supported to the checker.
 static int fp_unsupported(const char *name) {
   int e = fp_begin();
   if (e) return e;
@@ -403,8 +409,8 @@ static int fp_unsupported(const char *name) {
   return e ? e : fpNotSupported;
 }
 
-// fp_failed tells the checker that the call of that name fails with e, and where it is. What the request told that failed
-// just before, the checker knows; text says what is out of bounds where this side refused the call without one.
+// fp_failed reports to the checker that the call called name fails with e, and its place. The checker knows the reason
+// if a request has just failed. If this side refused the call without a request, text tells what is out of bounds.
 static void fp_failed(int e, const char *name, const char *text) {
   char blob[512];
   int n = snprintf(blob, sizeof blob, "%s%c%s", name, 0, text ? text : "");
@@ -418,7 +424,7 @@ static void fp_failed(int e, const char *name, const char *text) {
   fp_end();
 }
 
-// fp_looked tells that the program asks for errors of this thread (0), or for the text of one.
+// fp_looked reports that the program queries the errors of this thread (0), or the text of an error.
 static void fp_looked(int e) {
   if (!__atomic_load_n(&fp.failures, __ATOMIC_RELAXED) || fp_talk()) return;
   const u64 args[1] = {(u64)e};
@@ -429,7 +435,8 @@ static void fp_looked(int e) {
   fp_end();
 }
 
-// fp_host gives the address at which this side may touch memory that the program names by address. The connection is locked.
+// fp_host returns the address at which this side may access memory, given the program's address. The connection is
+// locked.
 static char *fp_host(u64 address) {
   if (address < fp.base || address >= fp.base + fp.device) return (char *)address;
   char *pooled = fp_mail_host(address);

@@ -92,7 +92,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 		return nil, false
 	}
 	me := x.after.Lane
-	// A lock with a queue is handed over by other variables, between those who hold it one after the other.
+	// A lock with a queue passes from one holder to the next through other variables.
 	queued := func(s section) bool {
 		return x.concernsLock(s) || s.taking != nil && s.taking.queue && among(early, s.lock)
 	}
@@ -239,9 +239,10 @@ func (x *race) handoverUnheld(late []section) *detect.Handover {
 	return nil
 }
 
-// idle says that a handover is none: threads of a block that add to a sum, and do not look at it, do not wait for each other. (Those
-// of different blocks that arrive at a barrier add so too, and then poll; the last one reads what it has written itself.) Nor does a
-// thread that gives a lock back by an exchange wait for those that have tried to take it.
+// idle reports whether a handover is to be ignored, because no thread waits in it. Threads of a block that add to a sum and discard
+// the result do not wait for each other. (Threads of different blocks also add in this way when they arrive at a barrier, but then
+// they poll. The last one reads the value that it has written itself.) A thread that releases a lock by an exchange does not wait
+// for the threads that have tried to take the lock.
 func (x *race) idle(h *handover) bool { return h.discards && (x.sameBlock() || h.takes) }
 
 // follows reports whether an epoch of another thread of the later access's block happens before that access.

@@ -39,7 +39,7 @@ func (w *Warp) overlaps(race func(*Access, Race)) {
 }
 
 // restore sets a.Old to the bytes before the whole store. A lower lane may have written the same bytes, and then the
-// batch gives what that lane wrote.
+// batch returns what that lane wrote.
 func (w *Warp) restore(a *Access) {
 	old := w.before[:copy(w.before[:], a.Old)]
 	size := uint64(w.Event.Size)

@@ -11,7 +11,7 @@ import (
 // wordsPerSegment is the number of words of four bytes in a segment.
 const wordsPerSegment = segmentBytes / wordBytes
 
-// word is the accesses to an aligned word of a split segment. The zero value is none. Otherwise stamp is one of: the
+// word is the accesses to an aligned word of a split segment. The zero value is no access. Otherwise stamp is one of: the
 // stamp of accesses by lanes to the whole word; with setFlag, a set of such stamps; with partsFlag, parts; with
 // listFlag, a list.
 type word struct{ stamp, lanes uint32 }

@@ -103,8 +103,8 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	b.next(wi, e.Mask, e)
 }
 
-// Handed gives those of the lanes of a strong write, which has been performed, that have handed over by it, as the first of a release
-// pattern: what they do now comes after that, and is to begin an epoch, so that the two can be told apart.
+// Handed returns the lanes of a performed strong write for which it is the first write of a release pattern. What they
+// do next comes after the release and must begin an epoch, so that accesses before and after it are distinguished.
 func (b *Block) Handed(wi, lanes uint32) uint32 {
 	w := &b.warps[wi]
 	lanes &= w.since

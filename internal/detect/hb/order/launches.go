@@ -155,7 +155,7 @@ func (o *Observations) addElsewhere(lane int, inScope bool) {
 }
 
 // Chain returns the chain that made the current value of a scalar of global memory. If that chain is later than last,
-// it gives the chain of the former value; if that is later too, or there is none, 0.
+// it returns the chain of the former value; if that is later too, or there is none, 0.
 func (o *Order) Chain(address uint64, size uint8, last ChainID) ChainID {
 	if v := o.global.find(address, size); v != nil && v.chain <= last {
 		return v.chain

@@ -390,8 +390,8 @@ func (b *Block) Synchronised(wi uint32, e *event.Event) {
 	}
 }
 
-// Advance begins a new epoch for lanes without a synchronisation. Others who learn what the lanes have done so far do
-// not thereby know what the lanes do from now on.
+// Advance begins a new epoch for lanes without a synchronisation. A thread that acquires what the lanes have done so
+// far does not thereby acquire what the lanes do from now on.
 func (b *Block) Advance(wi, lanes uint32) {
 	b.number++
 	w := &b.warps[wi]

@@ -95,7 +95,7 @@ type Actor struct {
 	Assumed *clock.Foreign
 }
 
-// Stamp says by whom and in which epoch an access was made. Later actors may know of that.
+// Stamp identifies the thread or agent and the epoch of an access. A later actor may know this epoch.
 type Stamp struct {
 	Launch *Launch
 	Agent  uint32

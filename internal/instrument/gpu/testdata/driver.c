@@ -1,5 +1,5 @@
-// driver.c: a libcuda.so.1 for tests, with the calls that gpu.c makes. A test executes what it is asked for, at the other end of the
-// socket whose name FENCEPOST_TEST_DRIVER has. The GPU of this driver is the test's engine.
+// driver.c is a libcuda.so.1 for tests, with the calls that gpu.c makes. A test executes the requests, at the other end
+// of the socket that FENCEPOST_TEST_DRIVER names. The GPU of this driver is the test's engine.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 enum { opRegister, opUnregister, opLoad, opFunction, opLaunch, opQuery, opPrinted };
 
 static int connection = -1;
-static char *answer; // with a 0 behind it
+static char *answer; // ends with a 0
 static size_t length;
 
 static void all(ssize_t (*f)(int, void *, size_t), void *data, size_t size) {
@@ -64,7 +64,7 @@ CALL int cuMemHostRegister_v2(void *at, size_t size, unsigned flags) {
 CALL int cuMemHostUnregister(void *at) { return ask(opUnregister, &at, 8); }
 CALL int cuMemHostGetDevicePointer_v2(uint64_t *device, void *at, unsigned flags) { *device = (uint64_t)at; (void)flags; return 0; }
 
-// A link is its texts, each with its 0.
+// A link is its texts, each with a 0 at its end.
 struct link {
   char *text;
   size_t size;
