@@ -122,7 +122,7 @@ func TestCorpusUnderOtherSchedules(t *testing.T) {
 
 // TestCorpusFromSource compiles programs of the corpus with the nvcc of this machine, like "fencepost run", and
 // compares the verdicts with those of the embedded PTX. If the compiler made the embedded PTX, whose freshness CI
-// checks, it takes one of ten programs, otherwise all except the suites.
+// checks, it takes one of forty programs, otherwise all except the suites.
 func TestCorpusFromSource(t *testing.T) {
 	nvcc := testNVCC(t)
 	if !testsize.Long() {
@@ -153,7 +153,7 @@ func TestCorpusFromSource(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	if compile(10); compilerOf(fresh[0].PTX) != compilerOf(programs[0].PTX) {
+	if compile(40); compilerOf(fresh[0].PTX) != compilerOf(programs[0].PTX) {
 		compile(1)
 	}
 	if t.Failed() {

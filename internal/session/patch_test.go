@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
@@ -27,7 +26,6 @@ func TestPatchesMend(t *testing.T) {
 	}
 	results := CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.NumCPU()}, programs)
 	patches := map[detect.Kind]int{}
-	var mu sync.Mutex
 	slots := make(chan struct{}, runtime.NumCPU())
 	t.Run("programs", func(t *testing.T) {
 		for i := range results {
@@ -38,18 +36,20 @@ func TestPatchesMend(t *testing.T) {
 			p := programs[i]
 			lines := strings.Split(strings.TrimSuffix(p.Source, "\n"), "\n")
 			report.Patches(r.Findings, func(string) []string { return lines })
-			for _, f := range r.Findings {
-				if f.Patch == nil {
-					continue
+			mending := map[string][]*report.Finding{} // by the patched source
+			for i := range r.Findings {
+				if f := &r.Findings[i]; f.Patch != nil {
+					patches[f.Kind]++
+					source := strings.Join(f.Patch.Apply(lines), "\n") + "\n"
+					mending[source] = append(mending[source], f)
 				}
-				t.Run(p.Path()+"/"+f.ID, func(t *testing.T) {
+			}
+			for source, findings := range mending {
+				t.Run(p.Path()+"/"+findings[0].ID, func(t *testing.T) {
 					t.Parallel()
 					slots <- struct{}{}
 					defer func() { <-slots }()
-					mu.Lock()
-					patches[f.Kind]++
-					mu.Unlock()
-					requireMended(t, nvcc, p, lines, &f)
+					requireMended(t, nvcc, p, source, findings)
 				})
 			}
 		}
@@ -60,10 +60,10 @@ func TestPatchesMend(t *testing.T) {
 	}
 }
 
-// requireMended compiles the patched program and checks that the patched lines have no finding.
-func requireMended(t *testing.T, nvcc string, p *corpus.Program, lines []string, f *report.Finding) {
+// requireMended compiles a patched program and checks that the lines of the findings that the patch is of have no finding.
+func requireMended(t *testing.T, nvcc string, p *corpus.Program, source string, findings []*report.Finding) {
 	q := *p
-	q.Source = strings.Join(f.Patch.Apply(lines), "\n") + "\n"
+	q.Source = source
 	var err error
 	if q.PTX, err = compileCorpus(t.TempDir(), nvcc, &q); err != nil {
 		t.Fatal(err)
@@ -83,18 +83,20 @@ func requireMended(t *testing.T, nvcc string, p *corpus.Program, lines []string,
 		slices.Sort(at)
 		return at
 	}
-	was := places(f, func(line int) int {
-		n := line
-		for _, e := range f.Patch.Edits {
-			if e.Insert && e.Line <= line {
-				n++
+	for _, f := range findings {
+		was := places(f, func(line int) int {
+			n := line
+			for _, e := range f.Patch.Edits {
+				if e.Insert && e.Line <= line {
+					n++
+				}
 			}
-		}
-		return n
-	})
-	for i := range r.Findings {
-		if g := &r.Findings[i]; g.Severity == detect.Error && slices.Equal(places(g, func(n int) int { return n }), was) {
-			t.Errorf("after the patch of %s\n%sthere is still %s: %s", f.Kind, f.Patch.Diff, g.Kind, g.Message)
+			return n
+		})
+		for i := range r.Findings {
+			if g := &r.Findings[i]; g.Severity == detect.Error && slices.Equal(places(g, func(n int) int { return n }), was) {
+				t.Errorf("after the patch of %s\n%sthere is still %s: %s", f.Kind, f.Patch.Diff, g.Kind, g.Message)
+			}
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestCauses(t *testing.T) {
 // TestUpdateCause checks that the reason for the race of two plain updates does not take the data for a flag: one of
 // the writes comes after a read of the other one.
 func TestUpdateCause(t *testing.T) {
-	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nld.weak r0, x | ld.weak r0, x ;\nadd r0, r0, 1 | add r0, r0, 1 ;\nst.weak x, r0 | st.weak x, r0 ;\n"
+	const src = "PTX t\n{ x = 0; }\nP0@cta 0 | P1@cta 1 ;\nld.weak r0, x | ld.weak r0, x ;\nxor r0, r0, 1 | xor r0, r0, 1 ;\nst.weak x, r0 | st.weak x, r0 ;\n"
 	for _, model := range []string{SRC11, PTX} {
 		r := verifyText(t, "t", src, litmus.Options{}, Options{Model: model})
 		if len(r.Findings) < 2 {

@@ -40,14 +40,18 @@ type account struct {
 	threads map[uint64][]record
 	warps   map[uint32][]string // in lockstep: the events of each warp, as text
 	memory  []byte
-	mirror  map[cellAddr]byte // memory contents according to the events
-	copied  map[cellAddr]bool // written by asynchronous copies at an unknown time
+	mirror  map[cellAddr]cell // memory contents according to the events
 	wrong   string            // where the events contradict themselves
 	room    []event.Event
 }
 
-// cellAddr is a byte of global memory, or of the shared memory of a block.
+// cellAddr is the address of a 4-byte word of global memory, or of the shared memory of a block.
 type cellAddr struct{ block, addr uint64 }
+
+type cell struct {
+	value  uint32
+	copied bool // written by asynchronous copies at an unknown time
+}
 
 // overwrites compares the overwritten value in the event of a write with the earlier writes.
 func (a *account) overwrites(b *event.Batch, e *event.Event, lane int, block uint64) {
@@ -61,22 +65,21 @@ func (a *account) overwrites(b *event.Batch, e *event.Event, lane int, block uin
 		cluster, _ := a.launch.ClusterOf(e.Warp / a.wpb)
 		block, addr = 1+uint64(a.launch.BlockIn(cluster, uint32(tag)-1)), addr%(1<<event.PeerShift)
 	}
-	first, n := addr, uint64(e.Size)
-	if n < 4 {
-		first, n = addr&^3, 4
+	shift := addr % 4 * 8
+	mask := ^uint32(0)
+	if e.Size < 4 { // OldOf has the word around it
+		mask = (1<<(8*e.Size) - 1) << shift
 	}
-	for i := range n {
-		was := byte(old[i/8] >> (i % 8 * 8))
-		if e.Flags&event.FlagAsync != 0 {
-			a.copied[cellAddr{block, first + i}] = true
+	for i := range uint64(max(e.Size/4, 1)) {
+		at := cellAddr{block, addr&^3 + 4*i}
+		was, now := uint32(old[i/2]>>(i%2*32)), uint32(value[i/2]>>(i%2*32))<<shift
+		c, known := a.mirror[at]
+		c.copied = c.copied || e.Flags&event.FlagAsync != 0
+		if known && c.value != was && !c.copied {
+			a.wrong = fmt.Sprintf("%v of %d bytes at %#x by lane %d of warp %d: word %#x held %#x, and %#x was written before", e.Kind, e.Size, addr, lane, e.Warp, at.addr, was, c.value)
 		}
-		if known, ok := a.mirror[cellAddr{block, first + i}]; ok && known != was && !a.copied[cellAddr{block, first + i}] {
-			a.wrong = fmt.Sprintf("%v of %d bytes at %#x by lane %d of warp %d: byte %#x held %#x, and %#x was written before", e.Kind, e.Size, addr, lane, e.Warp, first+i, was, known)
-		}
-		a.mirror[cellAddr{block, first + i}] = was
-	}
-	for i := range uint64(e.Size) {
-		a.mirror[cellAddr{block, addr + i}] = byte(value[i/8] >> (i % 8 * 8))
+		c.value = was&^mask | now&mask
+		a.mirror[at] = c
 	}
 }
 
@@ -149,7 +152,7 @@ func (d *diff) Run(ctx context.Context, l *engine.Launch) (engine.Stats, error) 
 	}
 	needs := all
 	run := func(e engine.Engine, seed uint64, show bool) *account {
-		a := &account{needs: needs, launch: &l.Launch, wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}, copied: map[cellAddr]bool{}}
+		a := &account{needs: needs, launch: &l.Launch, wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]cell{}}
 		if needs&event.NeedBranches != 0 {
 			a.warps = map[uint32][]string{}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -225,22 +226,27 @@ func eventText(b *event.Batch, e *event.Event) string {
 		if !e.Affine() {
 			s.WriteString(" scattered")
 			for m := e.Mask; m != 0; m &= m - 1 {
-				fmt.Fprintf(&s, " %x", b.AddrOf(e, bits.TrailingZeros32(m)))
+				s.WriteString(" " + strconv.FormatUint(b.AddrOf(e, bits.TrailingZeros32(m)), 16))
 			}
 		} else {
 			fmt.Fprintf(&s, " %x%+d", e.Addr, e.Stride)
 		}
-		if e.Flags&event.FlagValues != 0 {
-			s.WriteString(" =")
+		lanes := func(title string, of func(*event.Event, int) []uint64) {
+			s.WriteString(title)
 			for m := e.Mask; m != 0; m &= m - 1 {
-				fmt.Fprintf(&s, " %x", b.ValueOf(e, bits.TrailingZeros32(m)))
+				sep := " ["
+				for _, word := range of(e, bits.TrailingZeros32(m)) {
+					s.WriteString(sep + strconv.FormatUint(word, 16))
+					sep = " "
+				}
+				s.WriteByte(']')
 			}
 		}
+		if e.Flags&event.FlagValues != 0 {
+			lanes(" =", b.ValueOf)
+		}
 		if e.Flags&event.FlagOld != 0 {
-			s.WriteString(" over")
-			for m := e.Mask; m != 0; m &= m - 1 {
-				fmt.Fprintf(&s, " %x", b.OldOf(e, bits.TrailingZeros32(m)))
-			}
+			lanes(" over", b.OldOf)
 		}
 	case event.Fence:
 		fmt.Fprintf(&s, " %v.%v", e.Order, e.Scope)
