@@ -36,10 +36,10 @@ type group struct {
 // indexed returns the index of a long list, created and brought up to date if necessary.
 func (h *Fast) indexed(l *list) *index {
 	n := len(l.entries)
-	x := h.indices[l]
+	x := l.index
 	if x == nil || 2*n > len(x.slots) {
 		x = &index{slots: make([]int32, 4<<bits.Len(uint(n)))}
-		h.indices[l] = x
+		l.index = x
 	}
 	for x.linked < n {
 		x.link(h, l, x.linked)
