@@ -802,6 +802,47 @@ func crowd(pick func(int) int) *event.Batch {
 	return &s.Batch
 }
 
+// gridBarriers makes a launch whose threads load a word, meet at a barrier of the grid, and write the word, several
+// times. A few threads are missing at the barriers, or load late.
+func gridBarriers(pick func(int) int) *event.Batch {
+	s := &stream{}
+	blocks := 26 + pick(6)
+	s.begin(uint32(blocks), 32)
+	access := func(kind event.Kind, place, block int) {
+		s.memory(event.Event{Kind: kind, Space: event.Global, Warp: uint32(block), Place: uint32(place), Mask: 1 << (pick(400) / 399), Addr: heap, Size: 4})
+	}
+	barrier := func() {
+		first, missing := pick(blocks), pick(12*blocks)
+		for round := range 2 { // all arrive in the first round, and know each other after the second
+			for i := range blocks {
+				if b := (first + i) % blocks; b != missing {
+					s.release(uint32(b))
+				} else if pick(2) == 0 {
+					missing -= round // knows too little, or arrives late
+				}
+			}
+		}
+	}
+	for range 1 + pick(3) {
+		for block := range blocks {
+			if pick(12) > 0 {
+				access(event.Load, 1+pick(9)/8, block)
+			}
+		}
+		barrier()
+		writer := pick(blocks)
+		for range 1 + pick(2) {
+			access(event.Store, 3, writer)
+			if pick(6) == 0 {
+				access(event.Load, 1, pick(blocks))
+			}
+		}
+		barrier()
+	}
+	s.end()
+	return &s.Batch
+}
+
 // succession makes consecutive launches whose warps access whole lines of memory, release and acquire. From some launch
 // on, they run in two streams with little order between them.
 func succession(pick func(int) int) *event.Batch {

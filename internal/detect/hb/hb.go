@@ -349,6 +349,7 @@ func (d *Detector) witnessed(o *explain.Operation) {
 	for i := range o.Event.Size / uint8(o.Site.Unit) {
 		if x := &d.observed[i]; x.Lanes != 0 {
 			observed |= x.Lanes
+			d.findings.Locks = d.findings.Locks || o.Event.RMW != event.OtherRMW
 			d.witness.Observed(o, uint64(i)*o.Site.Unit, x)
 			*x = order.Observations{}
 		}

@@ -341,6 +341,7 @@ func TestHistories(t *testing.T) {
 	}{
 		"regular": {500, simple(regular)}, "stages": {250, simple(stages)}, "iterations": {250, iterations}, "copies": {1000, largeCopies},
 		"counting": {25, func(r *rand.Rand) *event.Batch { return &counting(r).Batch }}, "traffic": {250, simple(oracle.Traffic)}, "crowd": {80, simple(crowd)},
+		"grid barriers": {400, simple(gridBarriers)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, clean := x.n, 0

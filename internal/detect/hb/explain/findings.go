@@ -21,6 +21,9 @@ type Findings struct {
 	list  *detect.Shortlist[Pair, finding]
 	now   []*current // races of the operation being judged
 	races uint64
+	// Locks says that a thread has observed another by a compare-and-swap or an exchange. Until then no facts can say
+	// that a lock passed (detect.Handover.Lock).
+	Locks bool
 }
 
 // finding is what is known of the races at a pair of places.
@@ -62,7 +65,7 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across, observes
 	case faulty && x.facts.Category != c:
 		x.category = max(x.category, c)
 		return false
-	case !faulty && c == detect.LockstepRace && x.category.Severity() < detect.Error:
+	case !faulty && f.Locks && c == detect.LockstepRace && x.category.Severity() < detect.Error:
 		if y := facts(); y.Severity() == detect.Error {
 			x.keep(f)
 			x.explain(y)

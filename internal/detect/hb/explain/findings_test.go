@@ -17,6 +17,7 @@ func TestWeakLock(t *testing.T) {
 			for range 3 {
 				races = append(races[1:], races[0])
 				f := NewFindings(most)
+				f.Locks = true
 				for i := range most + 2 { // those kept in the end; what lies beyond is a warning until it shows otherwise
 					f.Add(PairOf(uint64(i), 9), 1, other, false, false, func() detect.Facts { return detect.Facts{Category: other} })
 					f.Settle()
@@ -35,6 +36,25 @@ func TestWeakLock(t *testing.T) {
 					t.Errorf("with races of category %d, %d findings at most: errors of kinds %v, want %s", other, most, kinds, detect.MissingFence)
 				}
 			}
+		}
+	}
+}
+
+// TestExplainedOnce checks that a race of lanes of one warp that repeats is explained once as long as no lock may have
+// passed between threads.
+func TestExplainedOnce(t *testing.T) {
+	for _, locks := range []bool{false, true} {
+		f, asked := NewFindings(0), 0
+		f.Locks = locks
+		for range 3 {
+			f.Add(PairOf(8, 9), 1, detect.LockstepRace, false, false, func() detect.Facts {
+				asked++
+				return detect.Facts{Category: detect.LockstepRace}
+			})
+			f.Settle()
+		}
+		if want := map[bool]int{false: 1, true: 4}[locks]; asked != want {
+			t.Errorf("locks %t: facts asked %d times, want %d", locks, asked, want)
 		}
 	}
 }

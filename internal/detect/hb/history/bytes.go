@@ -57,10 +57,10 @@ func (h *Fast) Bytes() (n uint64) {
 		for i := range b {
 			l := &b[i]
 			n += uint64(cap(l.entries)) * uint64(unsafe.Sizeof(entry{}))
+			if x := l.index; x != nil {
+				n += uint64(cap(x.slots))*4 + uint64(cap(x.groups))*uint64(unsafe.Sizeof(group{}))
+			}
 		}
-	}
-	for _, x := range h.indices {
-		n += uint64(cap(x.slots))*4 + uint64(cap(x.groups))*uint64(unsafe.Sizeof(group{}))
 	}
 	n += uint64(len(h.sets.blocks)) * setsBlock * uint64(unsafe.Sizeof(member{}))
 	for _, s := range h.sites {

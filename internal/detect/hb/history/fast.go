@@ -47,7 +47,6 @@ type Fast struct {
 	parts        slab[parts]
 	stamps       []stamp
 	lists        slab[list]
-	indices      map[*list]*index
 	sets         sets
 	single       [1]member // scratch space of members
 	joins        [1024]join
@@ -113,7 +112,7 @@ func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, limit: sweepFrom, mostLoads: mostLoads, mostEnded: mostEnded,
 		shapes: map[shapeKey]*shape{}, prints: map[footprint]*footprint{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
-		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
+		stamps: make([]stamp, 1), summaries: newSummaries()}
 }
 
 // stateOf returns the state of a site.

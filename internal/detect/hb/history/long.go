@@ -27,17 +27,19 @@ type group struct {
 	site   *Site
 	launch *order.Launch
 	bytes  uint8
-	newest int32  // index of the newest entry, plus one
-	epoch  uint32 // the largest epoch
+	newest int32 // index of the newest entry, plus one
+	// known is a view whose grid knows all entries up to the one that was newest then. Whoever knows that much knows them too.
+	known *order.View
+	then  int32
 }
 
 // indexed returns the index of a long list, created and brought up to date if necessary.
 func (h *Fast) indexed(l *list) *index {
 	n := len(l.entries)
-	x := h.indices[l]
+	x := l.index
 	if x == nil || 2*n > len(x.slots) {
 		x = &index{slots: make([]int32, 4<<bits.Len(uint(n)))}
-		h.indices[l] = x
+		l.index = x
 	}
 	for x.linked < n {
 		x.link(h, l, x.linked)
@@ -56,7 +58,7 @@ func (x *index) link(h *Fast, l *list, i int) {
 	at := x.slot(h, l, s)
 	e.prev, *at = *at, int32(i+1)
 	g := x.group(s, e.bytes)
-	e.like, g.newest, g.epoch = g.newest, int32(i+1), max(g.epoch, s.epoch)
+	e.like, g.newest = g.newest, int32(i+1)
 }
 
 // slot returns the slot for the site and warp of a stamp.
@@ -112,8 +114,8 @@ func (h *Fast) judgeGroups(a *Access, l *list, at uint64, bytes uint8, most int,
 		g := &x.groups[i]
 		// What does not race with an access of another block does not race with one of the same block either.
 		same := g.launch == a.Actor.Launch
-		if g.bytes&bytes == 0 || same && a.Actor.View.KnowsGrid(g.epoch) ||
-			detect.Classify(g.site.Side, a.Site.Side, detect.Relation{SameLaunch: same, OtherDevice: a.Actor.OtherDevice(g.launch)}) == detect.NoRace {
+		if g.bytes&bytes == 0 || detect.Classify(g.site.Side, a.Site.Side, detect.Relation{SameLaunch: same, OtherDevice: a.Actor.OtherDevice(g.launch)}) == detect.NoRace ||
+			same && h.gridKnows(l, g, a.Actor.View) {
 			continue
 		}
 		races := 0
@@ -127,4 +129,22 @@ func (h *Fast) judgeGroups(a *Access, l *list, at uint64, bytes uint8, most int,
 			n = e.like
 		}
 	}
+}
+
+// gridKnows reports whether a view knows all entries of a group of its launch, without what only the threads of its own
+// block know. Threads that meet at a barrier of the grid then know the same, so only the first of them looks at each entry.
+func (h *Fast) gridKnows(l *list, g *group, v *order.View) bool {
+	then := int32(0)
+	if g.known != nil && v.CoversGrid(g.known) {
+		then = g.then
+	}
+	for n := g.newest; n != then; n = l.entries[n-1].like {
+		e := &l.entries[n-1]
+		// Lanes may be added to the entry later, but only some of those that executed the instruction.
+		if s := &h.stamps[e.stamp]; e.lanes != 0 && v.GridUnknown(s.launch, s.warp, s.exec, s.epoch) != 0 {
+			return false
+		}
+	}
+	g.known, g.then = v, g.newest
+	return true
 }

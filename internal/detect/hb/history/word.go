@@ -97,6 +97,7 @@ type list struct {
 	entries []entry
 	launch  *order.Launch // the launch of the entries, or the newest of several
 	ordered bool          // some entry may have entryLast
+	index   *index        // of a long list; nil: to be made
 }
 
 // dead counts the entries without lanes.
@@ -156,7 +157,6 @@ func (h *Fast) drop(w *word) {
 	if w.stamp&listFlag != 0 {
 		n := w.stamp &^ listFlag
 		l := h.lists.of(n)
-		delete(h.indices, l)
 		*l = list{entries: l.entries[:0]}
 		if cap(l.entries) > 64 {
 			l.entries = nil
@@ -187,7 +187,7 @@ func (l *list) add(h *Fast, w *word, e entry) {
 		w.lanes = w.lanes&(1<<fewShift-1) | uint32(bits.Len(uint(2*len(l.entries)/fewEntries)))<<fewShift
 	} else if n == cap(l.entries) && 4*l.dead() > n {
 		l.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.lanes == 0 })
-		delete(h.indices, l)
+		l.index = nil
 	}
 	l.entries, l.ordered = append(l.entries, e), l.ordered || e.last()
 }
@@ -218,8 +218,7 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			e.setLast(false)
 			kept = append(kept, e)
 		}
-		l.entries, l.ordered = kept, false
-		delete(h.indices, l)
+		l.entries, l.ordered, l.index = kept, false, nil
 	}
 	l.launch = now
 }
@@ -533,5 +532,5 @@ next:
 		l.entries[to] = *e
 	}
 	l.entries = l.entries[:copy(l.entries, l.entries[to:])]
-	delete(h.indices, l)
+	l.index = nil
 }

@@ -180,6 +180,14 @@ func (v *View) Unknown(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epo
 	return v.beyond.Part(l.Info.ID).Unknown(l.depth, block, in, lanes, epoch)
 }
 
-// KnowsGrid reports whether the view knows all threads of its own launch up to an epoch. It may return false if that is
-// not cheap to see.
-func (v *View) KnowsGrid(epoch uint32) bool { return v.grid != nil && v.grid.Min >= epoch }
+// CoversGrid reports whether v knows all that o knows of the blocks of its launch, apart from what only the threads of
+// o's block know. It may return false if that is not cheap to see.
+func (v *View) CoversGrid(o *View) bool { return v.grid.Covers(o.grid) }
+
+// GridUnknown is Unknown for a launch of its own, without what only the threads of its own block know.
+func (v *View) GridUnknown(l *Launch, warp, lanes, epoch uint32) uint32 {
+	return v.Unknown(l, noBlock, l, warp, lanes, epoch)
+}
+
+// noBlock is larger than the number of every block.
+const noBlock = ^uint32(0)
