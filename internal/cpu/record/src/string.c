@@ -89,6 +89,7 @@ EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restri
 	if (TRACED) {
 		READS(ends, upto(ends, -1));
 		READS(from, *rest > from ? *rest - from : 1);
+		WRITES_TO(rest, sizeof *rest);
 		if (token && *rest > token + length(token, -1))
 			WRITES_TO(*rest - 1, 1);
 	}
@@ -207,49 +208,25 @@ EXPORT wchar_t *wcscpy(wchar_t *restrict to, const wchar_t *restrict from) {
 SORTING(qsort, (void *base, size_t n, size_t size, int (*compare)(const void *, const void *)), (base, n, size, compare))
 SORTING(qsort_r, (void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *), void *more), (base, n, size, compare, more))
 
-// The text is written, and what its arguments point to is not told.
-EXPORT int vsnprintf(char *restrict to, size_t most, const char *restrict format, va_list list) {
-	int n = REAL(vsnprintf)(to, most, format, list);
-	if (TRACED && n >= 0 && most)
-		WRITES_TO(to, (size_t)n < most ? n + 1 : most);
-	return n;
-}
-
-EXPORT int snprintf(char *restrict to, size_t most, const char *restrict format, ...) {
-	va_list list;
-	va_start(list, format);
-	int n = REAL(vsnprintf)(to, most, format, list);
-	va_end(list);
-	if (TRACED && n >= 0 && most)
-		WRITES_TO(to, (size_t)n < most ? n + 1 : most);
-	return n;
-}
-
-EXPORT int sprintf(char *restrict to, const char *restrict format, ...) {
-	va_list list;
-	va_start(list, format);
-	int n = REAL(vsprintf)(to, format, list);
-	va_end(list);
-	if (TRACED && n >= 0)
-		WRITES_TO(to, n + 1);
-	return n;
-}
-
-EXPORT ssize_t pread(int fd, void *to, size_t n, off_t at) {
-	ssize_t k = REAL(pread)(fd, to, n, at);
-	if (k > 0 && TRACED)
-		WRITES_TO(to, k);
-	return k;
-}
-
-EXPORT ssize_t pwrite(int fd, const void *from, size_t n, off_t at) {
-	if (TRACED)
-		READS(from, n);
-	return REAL(pwrite)(fd, from, n, at);
-}
+// Programs for large files call the functions of the second name.
+#define PLACED(pread, pwrite) \
+	EXPORT ssize_t pread(int fd, void *to, size_t n, off_t at) { \
+		ssize_t k = REAL(pread)(fd, to, n, at); \
+		if (k > 0 && TRACED) \
+			WRITES_TO(to, k); \
+		return k; \
+	} \
+	EXPORT ssize_t pwrite(int fd, const void *from, size_t n, off_t at) { \
+		if (TRACED) \
+			READS(from, n); \
+		return REAL(pwrite)(fd, from, n, at); \
+	}
+PLACED(pread, pwrite)
+PLACED(pread64, pwrite64)
 
 EXPORT size_t fread(void *restrict to, size_t size, size_t n, FILE *restrict f) {
 	size_t k = REAL(fread)(to, size, n, f);
+	by_stream(f, LEARN, RETURN_ADDRESS);
 	if (TRACED)
 		WRITES_TO(to, k * size);
 	return k;
@@ -258,11 +235,13 @@ EXPORT size_t fread(void *restrict to, size_t size, size_t n, FILE *restrict f) 
 EXPORT size_t fwrite(const void *restrict from, size_t size, size_t n, FILE *restrict f) {
 	if (TRACED)
 		READS(from, n * size);
+	by_stream(f, PUBLISH, RETURN_ADDRESS);
 	return REAL(fwrite)(from, size, n, f);
 }
 
 EXPORT char *fgets(char *restrict to, int n, FILE *restrict f) {
 	char *line = REAL(fgets)(to, n, f);
+	by_stream(f, LEARN, RETURN_ADDRESS);
 	if (line && TRACED)
 		WRITES_TO(to, upto(to, n));
 	return line;
@@ -271,7 +250,19 @@ EXPORT char *fgets(char *restrict to, int n, FILE *restrict f) {
 EXPORT int fputs(const char *restrict s, FILE *restrict f) {
 	if (TRACED)
 		READS(s, upto(s, -1));
+	by_stream(f, PUBLISH, RETURN_ADDRESS);
 	return REAL(fputs)(s, f);
+}
+
+EXPORT int fflush(FILE *f) {
+	if (f)
+		by_stream(f, PUBLISH, RETURN_ADDRESS);
+	return REAL(fflush)(f);
+}
+
+EXPORT int fclose(FILE *f) {
+	by_stream(f, PUBLISH, RETURN_ADDRESS);
+	return REAL(fclose)(f);
 }
 
 EXPORT int puts(const char *s) {
