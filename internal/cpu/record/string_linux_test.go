@@ -65,6 +65,7 @@ var stringCalls = map[string]string{
 	"asprintf":          "asprintf((char **)s, \"a\")",
 	"sprintf_text":      "sprintf(copies, \"%d %*d %.2f %s\", 1, 2, 3, 4.0, s)",
 	"sprintf_precision": "sprintf(copies, \"%.*s%-5.6s\", 2, s, s)",
+	"sprintf_error":     "sprintf(copies, \"%m %s %y\", s)",
 	"sprintf_n":         "snprintf(copies, 9, \"%%%ld%ln\", 5L, (long *)s)",
 	"fprintf":           "fprintf(stream, \"%s\", s)",
 	"vsnprintf":         "vprints(s, \"%d\", 54321)",

@@ -32,15 +32,16 @@
 		} \
 	}
 
-// Conversions of a format: flags, width, precision and length of one, from behind its % on.
-struct conversion { char kind, length, allocates, skips; int stars; long width, precision; };
+// A conversion of a format. In that of a scan, m is a flag, and * leaves an argument out.
+struct conversion { char kind, length, allocates; int stars; long width, precision; };
 
-static struct conversion conversion(const char **format) {
+// conversion reads one from behind its % on.
+static struct conversion conversion(const char **format, int scans) {
 	struct conversion c = {.precision = -1};
 	const char *f = *format;
-	while (*f && REAL(strchr)("-+ #0'*123456789.$IhlLqjztm", *f)) {
+	while (*f && REAL(strchr)(scans ? "*0123456789'$IhlLqjztm" : "-+ #0'*123456789.$IhlLqjzt", *f)) {
 		switch (*f) {
-		case '*': c.stars++, c.skips = 1; break;
+		case '*': c.stars++; break;
 		case '.':
 			c.precision = f[1] == '*' ? -2 : 0;
 			break;
@@ -75,10 +76,10 @@ static size_t integer(char length) { return length == 'H' ? 1 : length == 'h' ? 
 static void scanned(const char *format, va_list list, int items, uptr pc) {
 	while (items >= 0 && (format = REAL(strchr)(format, '%'))) {
 		format++;
-		struct conversion c = conversion(&format);
+		struct conversion c = conversion(&format, 1);
 		if (!c.kind || c.kind == '$')
 			return;
-		if (c.kind == '%' || c.skips)
+		if (c.kind == '%' || c.stars)
 			continue;
 		if (c.kind != 'n' && items-- == 0)
 			return;
@@ -106,7 +107,7 @@ static void scanned(const char *format, va_list list, int items, uptr pc) {
 static void printed(const char *format, va_list list, uptr pc) {
 	while ((format = REAL(strchr)(format, '%'))) {
 		format++;
-		struct conversion c = conversion(&format);
+		struct conversion c = conversion(&format, 0);
 		if (!c.kind || c.kind == '$')
 			return;
 		long star = -1;
@@ -132,6 +133,8 @@ static void printed(const char *format, va_list list, uptr pc) {
 		}
 		case 'S': case 'p': (void)va_arg(list, void *); break;
 		default:
+			if (!REAL(strchr)("dioxXubBcC", c.kind))
+				return; // of a later C library, or the program's own
 			if (integer(c.length) == 8)
 				(void)va_arg(list, long);
 			else
@@ -304,8 +307,7 @@ WHOLE(strtoimax)
 WHOLE(__isoc23_strtoimax)
 FILLS(long long, atoll, (const char *s), (s), 1, R(s, REAL(strspn)(s, " \t\n\v\f\r") + 1))
 
-// More of memory, strings and wide strings. strtok has one place where it goes on.
-static char *strtok_at;
+// More of memory, strings and wide strings.
 FILLS(void *, memccpy, (void *restrict to, const void *restrict from, int c, size_t n), (to, from, c, n), 1, R(from, r ? (char *)r - (char *)to : n), W(to, r ? (char *)r - (char *)to : n))
 FILLS(void *, memmem, (const void *s, size_t n, const void *what, size_t k), (s, n, what, k), 1, R(what, k), R(s, r ? (char *)r - (char *)s + k : n))
 FILLS(void *, memrchr, (const void *s, int c, size_t n), (s, c, n), 1, r ? R(r, (char *)s + n - (char *)r) : R(s, n))
@@ -316,7 +318,6 @@ FILLS(char *, stpncpy, (char *restrict to, const char *restrict from, size_t n),
 FILLS(int, strcoll, (const char *a, const char *b), (a, b), 1, R(a, compared(a, b, -1, 0)), R(b, compared(a, b, -1, 0)))
 FILLS(size_t, strxfrm, (char *restrict to, const char *restrict from, size_t n), (to, from, n), 1, TEXT(from), r < n ? W(to, r + 1) : (void)0)
 FILLS(char *, strsep, (char **s, const char *ends), (s, ends), 1, TEXT(ends), TO(s), r ? R(r, upto(r, -1)) : (void)0, *s ? W(*s - 1, 1) : (void)0)
-FILLS(char *, strtok, (char *restrict s, const char *restrict ends), (s, ends), 1, TEXT(ends), TO(&strtok_at), r ? W(r + length(r, -1), 1) : (void)0)
 FILLS_VOID(bcopy, (const void *from, void *to, size_t n), (from, to, n), R(from, n), W(to, n))
 FILLS_VOID(swab, (const void *restrict from, void *restrict to, ssize_t n), (from, to, n), R(from, n & ~1), W(to, n & ~1))
 FILLS_VOID(explicit_bzero, (void *to, size_t n), (to, n), W(to, n))

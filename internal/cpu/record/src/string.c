@@ -84,17 +84,23 @@ EXPORT char *strpbrk(const char *s, const char *set) {
 }
 
 // The end of a token is overwritten, unless the string ends there.
-EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restrict rest) {
+static char *token(char *s, const char *ends, char **rest, int traced, uptr caller) {
 	char *from = s ? s : *rest, *token = REAL(strtok_r)(s, ends, rest);
-	if (TRACED) {
-		READS(ends, upto(ends, -1));
-		READS(from, *rest > from ? *rest - from : 1);
-		WRITES_TO(rest, sizeof *rest);
+	if (traced) {
+		range(ends, upto(ends, -1), READ_RANGE, caller);
+		range(from, *rest > from ? *rest - from : from != NULL, READ_RANGE, caller);
+		range(rest, sizeof *rest, WRITE_RANGE, caller);
 		if (token && *rest > token + length(token, -1))
-			WRITES_TO(*rest - 1, 1);
+			range(*rest - 1, 1, WRITE_RANGE, caller);
 	}
 	return token;
 }
+
+EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restrict rest) { return token(s, ends, rest, TRACED, RETURN_ADDRESS); }
+
+// All threads that call strtok go on from one place.
+static char *strtok_rest;
+EXPORT char *strtok(char *restrict s, const char *restrict ends) { return token(s, ends, &strtok_rest, TRACED, RETURN_ADDRESS); }
 
 // Numbers: what is looked at ends with the first character that is none of theirs; nothing is if there is no such base. Headers of glibc
 // 2.38 name functions of C23.
