@@ -211,7 +211,7 @@ ALL_SCANS()
 ALL_SCANS(__isoc99_)
 ALL_SCANS(__isoc23_)
 
-// Lines. A line of several threads' buffer may be moved.
+// Lines, and what streams do without their lock.
 #define LINE(name, params, args) FILLS(ssize_t, name, params, args, (by_stream(f, LEARN, RETURN_ADDRESS), 1), TO(to), TO(n), r > 0 ? W(*to, r + 1) : (void)0)
 LINE(getline, (char **to, size_t *n, FILE *f), (to, n, f))
 LINE(getdelim, (char **to, size_t *n, int end, FILE *f), (to, n, end, f))
@@ -222,7 +222,7 @@ FILLS(int, fputs_unlocked, (const char *s, FILE *f), (s, f), 1, TEXT(s))
 FILLS(int, fgetpos, (FILE *f, fpos_t *to), (f, to), !r, TO(to))
 FILLS(FILE *, fopen, (const char *name, const char *mode), (name, mode), 1, TEXT(name), TEXT(mode))
 
-// Times. The functions that return their own memory write it.
+// Times. localtime and similar functions write memory of their own.
 FILLS(time_t, time, (time_t *to), (to), 1, TO(to))
 FILLS(struct tm *, localtime_r, (const time_t *from, struct tm *to), (from, to), r, FROM(from), TO(to))
 FILLS(struct tm *, gmtime_r, (const time_t *from, struct tm *to), (from, to), r, FROM(from), TO(to))
@@ -268,7 +268,7 @@ FILLS(int, sched_getaffinity, (pid_t p, size_t n, cpu_set_t *to), (p, n, to), !r
 FILLS(pid_t, waitpid, (pid_t p, int *to, int options), (p, to, options), r > 0, TO(to))
 FILLS(pid_t, wait, (int *to), (to), r > 0, TO(to))
 
-// The environment, whose variables are one object: a list that setenv may move.
+// The environment is one object: a list that setenv may move.
 extern char **environ;
 FILLS(char *, getenv, (const char *name), (name), 1, TEXT(name), FROM(&environ))
 FILLS(int, setenv, (const char *name, const char *value, int replace), (name, value, replace), !r, TEXT(name), TEXT(value), TO(&environ))
