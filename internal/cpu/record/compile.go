@@ -41,7 +41,7 @@ var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno
 
 // gccCalls keep GCC from expanding functions that are recorded. GCC's Fortran compiler does not accept these flags, and
 // expands copies of small arrays.
-var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-mempcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp", "-fno-builtin-memchr", "-fno-builtin-bzero",
+var gccCalls = []string{"-fno-builtin-memcpy", "-fno-builtin-mempcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp", "-fno-builtin-memchr", "-fno-builtin-bcmp", "-fno-builtin-bcopy", "-fno-builtin-bzero",
 	"-fno-builtin-strlen", "-fno-builtin-strnlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-stpcpy", "-fno-builtin-strcat", "-fno-builtin-strncat",
 	"-fno-builtin-strcmp", "-fno-builtin-strncmp", "-fno-builtin-strcasecmp", "-fno-builtin-strncasecmp", "-fno-builtin-strchr", "-fno-builtin-strrchr",
 	"-fno-builtin-strstr", "-fno-builtin-strpbrk", "-fno-builtin-strspn", "-fno-builtin-strcspn", "-fno-builtin-strdup", "-fno-builtin-strndup", "-fno-builtin-sprintf", "-fno-builtin-snprintf", "-fno-builtin-fputs"}
@@ -88,8 +88,8 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 		}
 	}
 	out = append(out, args...)
-	if !c.Clang {
-		out = append(out, "-U_FORTIFY_SOURCE") // fortification turns copies into builtins, which are expanded without a record
+	if !c.Clang || compilesSource(args) {
+		out = append(out, "-U_FORTIFY_SOURCE") // fortification turns copies into builtins, which are expanded without a record, and other calls into checked ones
 	}
 	if what == compiles {
 		return out, nil

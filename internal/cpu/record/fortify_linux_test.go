@@ -8,18 +8,20 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
-// TestFortified checks that copies of a known size are recorded even if the default flags of a distribution request
-// checks of sizes. Clang 15 calls the recorder's functions for copies.
+// TestFortified checks that copies of a known size and prints are recorded even if the default flags of a distribution
+// request checks of sizes. Clang 15 calls the recorder's functions for copies.
 func TestFortified(t *testing.T) {
 	const source = `
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
-char to[32], from[32], more[32];
+char to[32], from[32], more[32], text[32];
 void *__tsan_memcpy(void *, const void *, size_t);
 static void *work(void *unused) {
 	memcpy(to, from, 16);
 	__tsan_memcpy(more, from, 16);
+	snprintf(text, sizeof text, "%p", unused);
 	return unused;
 }
 int main(void) {
@@ -41,7 +43,7 @@ int main(void) {
 		for _, f := range rep.Findings {
 			found[f.Accesses[0].Object.Name] = true
 		}
-		if !found["to"] || !found["more"] {
+		if !found["to"] || !found["more"] || !found["text"] {
 			t.Errorf("%s: races on %v", name, found)
 		}
 	}

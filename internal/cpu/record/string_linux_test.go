@@ -56,6 +56,53 @@ var stringCalls = map[string]string{
 	"wmemset":           "wmemset((wchar_t *)s, 0, 2)",
 	"wcslen":            "sink = wcslen((wchar_t *)s)",
 	"wcscpy":            "wcscpy((wchar_t *)s, wide)",
+	"sscanf":            "sscanf(\"x7\", \"%*[a-z]%ld\", (long *)s)",
+	"sscanf_text":       "sscanf(\"abcdef\", \"%5c\", copies), sscanf(\"abcdef x\", \"%20s\", s)",
+	"sscanf_set":        "sscanf(\"]bcde;\", \"%[]a-e]\", s)",
+	"sscanf_double":     "sscanf(\"2.5\", \"%lf\", (double *)s)",
+	"sscanf_from":       "memset(s, ' ', 5), sscanf(s, \"%1s\", copies)",
+	"fscanf":            "rewind(numbers), fscanf(numbers, \"%ld\", (long *)s)",
+	"getline":           "char *l = NULL; size_t n = 0; rewind(numbers), getline(&l, &n, numbers), free(l), *(size_t *)s = n",
+	"asprintf":          "asprintf((char **)s, \"a\")",
+	"sprintf_text":      "sprintf(copies, \"%d %*d %.2f %s\", 1, 2, 3, 4.0, s)",
+	"sprintf_precision": "sprintf(copies, \"%.*s%-5.6s\", 2, s, s)",
+	"sprintf_error":     "sprintf(copies, \"%m %s %y\", s)",
+	"sprintf_n":         "snprintf(copies, 9, \"%%%ld%ln\", 5L, (long *)s)",
+	"fprintf":           "fprintf(stream, \"%s\", s)",
+	"vsnprintf":         "vprints(s, \"%d\", 54321)",
+	"strtok_rest":       "char text[] = \"a b\"; strtok_r(text, \" \", (char **)s)",
+	"strtok":            "strtok(s, \"f\")",
+	"strsep":            "char *rest = s; strsep(&rest, \"f\")",
+	"time":              "time((time_t *)s)",
+	"localtime_r":       "time_t zero = 0; localtime_r(&zero, (struct tm *)s)",
+	"gmtime_r":          "struct tm tm; gmtime_r((memset(s, 0, 8), (time_t *)s), &tm)",
+	"mktime":            "mktime((struct tm *)s)",
+	"strftime":          "struct tm tm = {0}; strftime(s, 20, \"%Y-%m-%d\", &tm)",
+	"clock_gettime":     "clock_gettime(CLOCK_MONOTONIC, (struct timespec *)s)",
+	"gettimeofday":      "gettimeofday((struct timeval *)s, NULL)",
+	"getcwd":            "chdir(\"/dev/shm\"), getcwd(s, 60)",
+	"pipe":              "pipe((int *)s)",
+	"getrandom":         "getrandom(s, 6, 0)",
+	"times":             "times((struct tms *)s)",
+	"inet_ntop":         "inet_ntop(AF_INET, &file, s, 60)",
+	"modf":              "sink = modf(sink + 0.5, (double *)s)",
+	"sincos":            "sincos(sink, (double *)s, (double *)(s + 8))",
+	"erand48":           "sink = erand48((unsigned short *)s)",
+	"bcmp":              "sink = bcmp(s, copies, sink & 1 ? 6 : 7)",
+	"memcmp":            "sink = memcmp(s, copies, sink & 1 ? 6 : 7) == 0",
+	"bcopy":             "bcopy(\"fedcba\", s, 6)",
+	"memccpy":           "memccpy(s, copies, 1, 6)",
+	"memmem":            "sink = memmem(s, 60, \"ef\", 2) != 0",
+	"memrchr":           "sink = memrchr(s, 'c', 6) != 0",
+	"strcasestr":        "sink = strcasestr(s, \"EF\") != 0",
+	"stpncpy":           "stpncpy(s, \"a\", 6)",
+	"mbstowcs":          "mbstowcs((wchar_t *)s, \"ab\", 3)",
+	"wmemcmp":           "sink = wmemcmp((wchar_t *)s, wide, 2)",
+	"readv":             "struct iovec v[] = {{copies, 3}, {s, 60}}; preadv(file, v, 2, 0)",
+	"writev":            "struct iovec v[] = {{copies, 3}, {s, 6}}; writev(ends[0], v, 2)",
+	"recvmsg":           "struct iovec v = {s, 6}; struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1}; send(ends[1], copies, 6, 0), recvmsg(ends[0], &m, 0)",
+	"pread64":           "pread64(file, s, 6, 0)",
+	"pthread_join":      "pthread_t t; pthread_create(&t, NULL, nothing, NULL), pthread_join(t, (void **)s)",
 }
 
 // TestStringFunctions checks that a function of the C library races with a thread that accesses the sixth byte, and not
@@ -69,12 +116,20 @@ func TestStringFunctions(t *testing.T) {
 	}
 	fmt.Fprintf(&text, `
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <math.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/times.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 %s
@@ -84,7 +139,15 @@ static int equal_r(const void *a, const void *b, void *more) { return 0; }
 static volatile long sink;
 static char *volatile copy;
 static int file, ends[2];
-static FILE *stream;
+static FILE *stream, *numbers;
+static char copies[80] = "abcdef";
+static void *nothing(void *unused) { return unused; }
+static void vprints(char *to, const char *format, ...) {
+	va_list list;
+	va_start(list, format);
+	vsnprintf(to, 60, format, list);
+	va_end(list);
+}
 static void *call(void *unused) {
 %s	return unused;
 }
@@ -98,6 +161,8 @@ int main(void) {
 		return 1;
 	stream = tmpfile(), file = fileno(stream);
 	fputs("abcdefghi", stream), fflush(stream);
+	numbers = tmpfile();
+	fputs("123\n", numbers), fflush(numbers);
 	socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
 	send(ends[1], "abcdef", 6, 0);
 	pthread_create(&t[0], NULL, call, NULL);
@@ -112,7 +177,7 @@ int main(void) {
 		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		rep, r, out := judged(t, fasttrack.Spec, compileProgram(t, c(file), file))
+		rep, r, out := judged(t, fasttrack.Spec, compileProgram(t, c(file), file, "-lm"))
 		if r.Exit != 0 {
 			t.Fatalf("%s: exit code %d: %s", name, r.Exit, out)
 		}

@@ -173,6 +173,94 @@ int main(void) {
 	return got.value != 5;
 }
 `},
+	{"maps of programs for large files", `
+#define _FILE_OFFSET_BITS 64
+#include <pthread.h>
+#include <sys/mman.h>
+static void *work(void *p) {
+	for (int i = 0; i < 50; i++) {
+		char *q = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		q[5] = 1;
+		munmap(q, 4096);
+	}
+	return p;
+}
+int main(void) {
+	pthread_t t[2];
+	for (int k = 0; k < 4; k++) {
+		pthread_create(&t[0], 0, work, 0), pthread_create(&t[1], 0, work, 0);
+		pthread_join(t[0], 0), pthread_join(t[1], 0);
+	}
+	return 0;
+}
+`},
+	{"streams and files that order", `
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+static int sent, held, locked, late;
+static FILE *in, *out;
+static char path[40];
+static void use(void) {
+	flockfile(in);
+	held++;
+	funlockfile(in);
+	int fd = open(path, O_RDWR);
+	flock(fd, LOCK_EX);
+	locked++;
+	flock(fd, LOCK_UN);
+	close(fd);
+}
+static void *sends(void *p) {
+	sent = 1;
+	fprintf(out, "%d\n", 5), fflush(out);
+	use();
+	late++; // want race
+	return 0;
+}
+int main(void) {
+	pthread_t t;
+	char line[9];
+	int ends[2];
+	FILE *file = tmpfile();
+	sprintf(path, "/proc/self/fd/%d", fileno(file));
+	if (pipe(ends))
+		return 1;
+	in = fdopen(ends[0], "r"), out = fdopen(ends[1], "w");
+	pthread_create(&t, 0, sends, 0);
+	fgets(line, sizeof line, in);
+	sent++;
+	late++; // want race
+	use();
+	pthread_join(t, 0);
+	return line[0] != '5' || held != 2 || locked != 2;
+}
+`},
+	{"functions with memory of their own", `
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static void *work(void *p) {
+	char text[] = "a b";
+	time_t now = 0;
+	struct tm of;
+	strtok(text, " "); // want race
+	int hour = localtime(&now)->tm_hour; // want race
+	hour += localtime_r(&now, &of)->tm_hour;
+	setenv("FENCEPOST_TEST", "a", 1); // want race
+	return p;
+}
+int main(void) {
+	pthread_t t[2];
+	pthread_create(&t[0], 0, work, 0), pthread_create(&t[1], 0, work, 0);
+	pthread_join(t[0], 0), pthread_join(t[1], 0);
+	return 0;
+}
+`},
 }
 
 func TestThreads(t *testing.T) {

@@ -128,6 +128,8 @@ EXPORT int thrd_create(thrd_t *t, int (*run)(void *), void *argument) {
 		int e = REAL(name) args; \
 		if (is && !e) \
 			record(NULL, JOIN, 0, number, RETURN_ADDRESS); \
+		if (result && !e && TRACED) \
+			WRITES_TO(result, sizeof *result); \
 		return e; \
 	}
 JOINING(pthread_join, (pthread_t t, void **result), (t, result))

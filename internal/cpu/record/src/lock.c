@@ -45,6 +45,17 @@ LOCKING(int, mtx_trylock, (mtx_t *m), (m), m)
 LOCKING(int, mtx_timedlock, (mtx_t *restrict m, const struct timespec *restrict t), (m, t), m)
 UNLOCKING(mtx_unlock, mtx_t)
 
+// A stream, which its holder may use to protect more than the stream.
+EXPORT void flockfile(FILE *f) {
+	REAL(flockfile)(f);
+	took(f, RETURN_ADDRESS);
+}
+LOCKING(int, ftrylockfile, (FILE *f), (f), f)
+EXPORT void funlockfile(FILE *f) {
+	gives(f, RETURN_ADDRESS);
+	REAL(funlockfile)(f);
+}
+
 #define SHARING(name, params, args) \
 	EXPORT int name params { \
 		int e = REAL(name) args; \

@@ -104,10 +104,14 @@ DELETE(_ZdaPvSt11align_val_t, size_t a)
 DELETE(_ZdlPvmSt11align_val_t, size_t n, size_t a)
 DELETE(_ZdaPvmSt11align_val_t, size_t n, size_t a)
 
-EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset) {
-	void *p = REAL(mmap)(at, n, prot, flags, fd, offset);
-	return p == MAP_FAILED ? p : allocated(p, n, RETURN_ADDRESS);
-}
+// Programs for large files call mmap64.
+#define MAPPING(mmap) \
+	EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset) { \
+		void *p = REAL(mmap)(at, n, prot, flags, fd, offset); \
+		return p == MAP_FAILED ? p : allocated(p, n, RETURN_ADDRESS); \
+	}
+MAPPING(mmap)
+MAPPING(mmap64)
 
 // Another thread may map the old address immediately. A fence that orders nothing has a ticket, so the accesses before
 // it come first.
@@ -194,16 +198,20 @@ EXPORT void *__memset_chk(void *to, int c, size_t n, size_t most) {
 	return fill(to, c, n, TRACED, RETURN_ADDRESS);
 }
 
-EXPORT int memcmp(const void *a, const void *b, size_t n) {
-	if (TRACED) {
-		range(a, n, READ_RANGE, RETURN_ADDRESS);
-		range(b, n, READ_RANGE, RETURN_ADDRESS);
+// clang calls bcmp for a memcmp whose sign does not matter.
+#define COMPARING_BYTES(name) \
+	EXPORT int name(const void *a, const void *b, size_t n) { \
+		if (TRACED) { \
+			range(a, n, READ_RANGE, RETURN_ADDRESS); \
+			range(b, n, READ_RANGE, RETURN_ADDRESS); \
+		} \
+		const unsigned char *x = a, *y = b; \
+		for (; n && *x == *y; n--) \
+			x++, y++; \
+		return n ? *x - *y : 0; \
 	}
-	const unsigned char *x = a, *y = b;
-	for (; n && *x == *y; n--)
-		x++, y++;
-	return n ? *x - *y : 0;
-}
+COMPARING_BYTES(memcmp)
+COMPARING_BYTES(bcmp)
 
 EXPORT size_t strlen(const char *s) {
 	size_t n = 0;
@@ -308,6 +316,13 @@ static void through(int fd, u64 kind, uptr pc) {
 	errno = error;
 }
 
+// A stream may be one end of a pipe. The standard streams are not for the program's own threads.
+static void by_stream(FILE *f, u64 kind, uptr pc) {
+	int fd = fileno_unlocked(f);
+	if (fd > 2)
+		through(fd, kind, pc);
+}
+
 #define READING(name, params, args) \
 	EXPORT ssize_t name params { \
 		ssize_t k = REAL(name) args; \
@@ -337,31 +352,62 @@ EXPORT int close(int fd) {
 	return REAL(close)(fd);
 }
 
-#define SENDING(result, name, params, args) \
+// scattered records an access of the first so many bytes of several buffers.
+static void scattered(const struct iovec *v, size_t n, size_t bytes, u64 kind, uptr pc) {
+	for (; n && bytes; n--, v++) {
+		size_t k = v->iov_len < bytes ? v->iov_len : bytes;
+		range(v->iov_base, k, kind, pc);
+		bytes -= k;
+	}
+}
+
+#define SENDING(result, name, params, args, ...) \
 	EXPORT result name params { \
+		if (TRACED) { \
+			__VA_ARGS__; \
+		} \
 		through(fd, PUBLISH, RETURN_ADDRESS); \
 		return REAL(name) args; \
 	}
-#define RECEIVING(result, name, params, args) \
+#define RECEIVING(result, name, params, args, ...) \
 	EXPORT result name params { \
 		result k = REAL(name) args; \
 		if (k >= 0) \
 			through(fd, LEARN, RETURN_ADDRESS); \
+		if (k >= 0 && TRACED) { \
+			__VA_ARGS__; \
+		} \
 		return k; \
 	}
-SENDING(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n))
-SENDING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
+#define FROM_VECTOR(v, n) scattered(v, n, -1, READ_RANGE, RETURN_ADDRESS)
+#define TO_VECTOR(v, n) scattered(v, n, k, WRITE_RANGE, RETURN_ADDRESS)
+SENDING(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n), FROM_VECTOR(v, n))
+SENDING(ssize_t, pwritev, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), FROM_VECTOR(v, n))
+SENDING(ssize_t, pwritev64, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), FROM_VECTOR(v, n))
+SENDING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), FROM_VECTOR(m->msg_iov, m->msg_iovlen))
 SENDING(int, shutdown, (int fd, int how), (fd, how))
 SENDING(int, eventfd_write, (int fd, eventfd_t n), (fd, n))
 SENDING(int, connect, (int fd, const struct sockaddr *a, socklen_t len), (fd, a, len))
 SENDING(int, epoll_ctl, (int fd, int op, int of, struct epoll_event *e), (fd, op, of, e))
-RECEIVING(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n))
-RECEIVING(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
-RECEIVING(int, eventfd_read, (int fd, eventfd_t *n), (fd, n))
+RECEIVING(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n), TO_VECTOR(v, n))
+RECEIVING(ssize_t, preadv, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), TO_VECTOR(v, n))
+RECEIVING(ssize_t, preadv64, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), TO_VECTOR(v, n))
+RECEIVING(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), TO_VECTOR(m->msg_iov, m->msg_iovlen))
+RECEIVING(int, eventfd_read, (int fd, eventfd_t *n), (fd, n), range(n, sizeof *n, WRITE_RANGE, RETURN_ADDRESS))
 RECEIVING(int, accept, (int fd, struct sockaddr *a, socklen_t *len), (fd, a, len))
 RECEIVING(int, accept4, (int fd, struct sockaddr *a, socklen_t *len, int flags), (fd, a, len, flags))
-RECEIVING(int, epoll_wait, (int fd, struct epoll_event *e, int n, int timeout), (fd, e, n, timeout))
-RECEIVING(int, epoll_pwait, (int fd, struct epoll_event *e, int n, int timeout, const sigset_t *mask), (fd, e, n, timeout, mask))
+RECEIVING(int, epoll_wait, (int fd, struct epoll_event *e, int n, int timeout), (fd, e, n, timeout), range(e, k * sizeof *e, WRITE_RANGE, RETURN_ADDRESS))
+RECEIVING(int, epoll_pwait, (int fd, struct epoll_event *e, int n, int timeout, const sigset_t *mask), (fd, e, n, timeout, mask), range(e, k * sizeof *e, WRITE_RANGE, RETURN_ADDRESS))
+
+// Threads that lock the same file by descriptors of their own.
+EXPORT int flock(int fd, int operation) {
+	if (operation & LOCK_UN)
+		any(PUBLISH, RETURN_ADDRESS);
+	int e = REAL(flock)(fd, operation);
+	if (!e && !(operation & LOCK_UN))
+		any(LEARN, RETURN_ADDRESS);
+	return e;
+}
 
 #define POLLING(name, params, args) \
 	EXPORT int name params { \

@@ -5,10 +5,13 @@
 // The recorder is one translation unit, so that the compiler's calls for accesses are inlined into few instructions.
 
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <link.h>
+#include <math.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
@@ -24,14 +27,22 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/times.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +54,7 @@
 #include "atomic.c"
 #include "memory.c"
 #include "string.c"
+#include "libc.c"
 #include "lock.c"
 #include "create.c"
 #include "gomp.c"

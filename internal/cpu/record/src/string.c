@@ -83,17 +83,24 @@ EXPORT char *strpbrk(const char *s, const char *set) {
 	return found;
 }
 
-// strtok overwrites the end of a token, unless the string ends there.
-EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restrict rest) {
+// token overwrites the end of a token, unless the string ends there.
+static char *token(char *s, const char *ends, char **rest, int traced, uptr caller) {
 	char *from = s ? s : *rest, *token = REAL(strtok_r)(s, ends, rest);
-	if (TRACED) {
-		READS(ends, upto(ends, -1));
-		READS(from, *rest > from ? *rest - from : 1);
+	if (traced) {
+		range(ends, upto(ends, -1), READ_RANGE, caller);
+		range(from, *rest > from ? *rest - from : from != NULL, READ_RANGE, caller);
+		range(rest, sizeof *rest, WRITE_RANGE, caller);
 		if (token && *rest > token + length(token, -1))
-			WRITES_TO(*rest - 1, 1);
+			range(*rest - 1, 1, WRITE_RANGE, caller);
 	}
 	return token;
 }
+
+EXPORT char *strtok_r(char *restrict s, const char *restrict ends, char **restrict rest) { return token(s, ends, rest, TRACED, RETURN_ADDRESS); }
+
+// strtok continues at one place for all threads.
+static char *strtok_rest;
+EXPORT char *strtok(char *restrict s, const char *restrict ends) { return token(s, ends, &strtok_rest, TRACED, RETURN_ADDRESS); }
 
 // Conversions of numbers. They read up to the first character that is not part of a number, and nothing if the base is
 // invalid. Headers of glibc 2.38 name functions of C23.
@@ -207,49 +214,25 @@ EXPORT wchar_t *wcscpy(wchar_t *restrict to, const wchar_t *restrict from) {
 SORTING(qsort, (void *base, size_t n, size_t size, int (*compare)(const void *, const void *)), (base, n, size, compare))
 SORTING(qsort_r, (void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *), void *more), (base, n, size, compare, more))
 
-// The write of the text is recorded, but not the reads of what the arguments point to.
-EXPORT int vsnprintf(char *restrict to, size_t most, const char *restrict format, va_list list) {
-	int n = REAL(vsnprintf)(to, most, format, list);
-	if (TRACED && n >= 0 && most)
-		WRITES_TO(to, (size_t)n < most ? n + 1 : most);
-	return n;
-}
-
-EXPORT int snprintf(char *restrict to, size_t most, const char *restrict format, ...) {
-	va_list list;
-	va_start(list, format);
-	int n = REAL(vsnprintf)(to, most, format, list);
-	va_end(list);
-	if (TRACED && n >= 0 && most)
-		WRITES_TO(to, (size_t)n < most ? n + 1 : most);
-	return n;
-}
-
-EXPORT int sprintf(char *restrict to, const char *restrict format, ...) {
-	va_list list;
-	va_start(list, format);
-	int n = REAL(vsprintf)(to, format, list);
-	va_end(list);
-	if (TRACED && n >= 0)
-		WRITES_TO(to, n + 1);
-	return n;
-}
-
-EXPORT ssize_t pread(int fd, void *to, size_t n, off_t at) {
-	ssize_t k = REAL(pread)(fd, to, n, at);
-	if (k > 0 && TRACED)
-		WRITES_TO(to, k);
-	return k;
-}
-
-EXPORT ssize_t pwrite(int fd, const void *from, size_t n, off_t at) {
-	if (TRACED)
-		READS(from, n);
-	return REAL(pwrite)(fd, from, n, at);
-}
+// Programs for large files call the functions with the second name.
+#define PLACED(pread, pwrite) \
+	EXPORT ssize_t pread(int fd, void *to, size_t n, off_t at) { \
+		ssize_t k = REAL(pread)(fd, to, n, at); \
+		if (k > 0 && TRACED) \
+			WRITES_TO(to, k); \
+		return k; \
+	} \
+	EXPORT ssize_t pwrite(int fd, const void *from, size_t n, off_t at) { \
+		if (TRACED) \
+			READS(from, n); \
+		return REAL(pwrite)(fd, from, n, at); \
+	}
+PLACED(pread, pwrite)
+PLACED(pread64, pwrite64)
 
 EXPORT size_t fread(void *restrict to, size_t size, size_t n, FILE *restrict f) {
 	size_t k = REAL(fread)(to, size, n, f);
+	by_stream(f, LEARN, RETURN_ADDRESS);
 	if (TRACED)
 		WRITES_TO(to, k * size);
 	return k;
@@ -258,11 +241,13 @@ EXPORT size_t fread(void *restrict to, size_t size, size_t n, FILE *restrict f) 
 EXPORT size_t fwrite(const void *restrict from, size_t size, size_t n, FILE *restrict f) {
 	if (TRACED)
 		READS(from, n * size);
+	by_stream(f, PUBLISH, RETURN_ADDRESS);
 	return REAL(fwrite)(from, size, n, f);
 }
 
 EXPORT char *fgets(char *restrict to, int n, FILE *restrict f) {
 	char *line = REAL(fgets)(to, n, f);
+	by_stream(f, LEARN, RETURN_ADDRESS);
 	if (line && TRACED)
 		WRITES_TO(to, upto(to, n));
 	return line;
@@ -271,7 +256,19 @@ EXPORT char *fgets(char *restrict to, int n, FILE *restrict f) {
 EXPORT int fputs(const char *restrict s, FILE *restrict f) {
 	if (TRACED)
 		READS(s, upto(s, -1));
+	by_stream(f, PUBLISH, RETURN_ADDRESS);
 	return REAL(fputs)(s, f);
+}
+
+EXPORT int fflush(FILE *f) {
+	if (f)
+		by_stream(f, PUBLISH, RETURN_ADDRESS);
+	return REAL(fflush)(f);
+}
+
+EXPORT int fclose(FILE *f) {
+	by_stream(f, PUBLISH, RETURN_ADDRESS);
+	return REAL(fclose)(f);
 }
 
 EXPORT int puts(const char *s) {

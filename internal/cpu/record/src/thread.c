@@ -49,13 +49,16 @@ static inline int instrumented(uptr pc) {
 
 static struct slot *slots(void) { return (struct slot *)((char *)region + SLOTS_AT); }
 
+// The program's errno stays, as a signal may end the sleep.
 static void nap(int n) {
+	int error = errno;
 	if (n < 8)
 		sched_yield();
 	else {
 		struct timespec t = {0, 50000};
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
 	}
+	errno = error;
 }
 
 // room waits until the ring has room for n more records. If it has to wait, it waits until there is room for many,
