@@ -32,10 +32,10 @@
 		} \
 	}
 
-// A conversion of a format. In that of a scan, m is a flag, and * leaves an argument out.
+// A conversion of a format. In a scan, m is a flag, and * says that the conversion has no argument.
 struct conversion { char kind, length, allocates; int stars; long width, precision; };
 
-// conversion reads one from behind its % on.
+// conversion parses a conversion after its %, and moves *format to the text after it.
 static struct conversion conversion(const char **format, int scans) {
 	struct conversion c = {.precision = -1};
 	const char *f = *format;
@@ -46,7 +46,7 @@ static struct conversion conversion(const char **format, int scans) {
 			c.precision = f[1] == '*' ? -2 : 0;
 			break;
 		case 'm': c.allocates = 1; break;
-		case '$': c.kind = '$'; return c; // arguments by their numbers
+		case '$': c.kind = '$'; return c; // the argument has a number
 		case 'h': c.length = c.length == 'h' ? 'H' : 'h'; break;
 		case 'l': c.length = c.length == 'l' ? 'L' : 'l'; break;
 		case 'L': case 'q': c.length = 'L'; break;
