@@ -3,8 +3,8 @@
 // A record is one slot of 64 bytes, followed by four slots of addresses where those are not affine in the lane, and by four of what is
 // stored where that is not. A block
 // writes to one queue. The first lane of those that execute an operation together reserves slots at the head of the queue,
-// waits until the host has read what was in them, and has them read by moving the commit index over them. Indices grow
-// forever; their remainders by the size of the queue are slots.
+// waits until the host has read what was in them, and publishes them by a mark in the first one, which the host removes. So no warp waits
+// for another, as it would for the commit index of the paper. Indices grow forever; their remainders by the size of the queue are slots.
 //
 // Stamps number the records of a launch, all queues together. Operations that synchronise run under a lock together with their stamps, so
 // that for each location the order of stamps is the one in which they took effect. The lock is that of the block for operations on shared
@@ -19,10 +19,9 @@ struct Slot {
 };
 
 struct Queue {
-	u64 head;   // the next slot to be reserved
-	u64 commit; // the next slot that the host must not read yet
-	u64 read;   // the next slot that the host will read; written by the host
-	u64 unused[5];
+	u64 head; // the next slot to be reserved
+	u64 read; // the next slot that the host will read; written by the host
+	u64 unused[6];
 };
 
 // Lock has warps take turns, so that none waits for ever.
@@ -42,8 +41,8 @@ struct Log {
 	Lock *lock; // the same of blocks
 };
 
-// Of Slot.word[3].
-enum { generic = 1, shared = 2, scattered = 4, stores = 8, scatteredData = 16 };
+// Of Slot.word[3]. A slot that is not published has 0 there.
+enum { generic = 1, shared = 2, scattered = 4, stores = 8, scatteredData = 16, published = 32 };
 
 // The log of this device; null where nobody reads one.
 extern "C" __device__ Log *__fencepost_log = nullptr;
@@ -105,14 +104,11 @@ extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, 
 		s->word[0] = add(&log->stamp, 1);
 		s->word[1] = (u64)site << 32 | warp();
 		s->word[2] = (u64)failures << 32 | lanes;
-		s->word[3] = flags;
 		s->word[4] = first;
 		s->word[5] = stride;
 		s->word[6] = firstData;
 		s->word[7] = dataStride;
-		while (acquire(&q->commit) != at)
-			__nanosleep(pause);
-		release(&q->commit, at + slots);
+		release(&s->word[3], flags | published);
 	}
 	__syncwarp(lanes);
 }
