@@ -17,6 +17,9 @@ const (
 	windowBytes   = 256 << 20
 	// SliceCost is the cost of a warp's turn if the seed is 0.
 	SliceCost = 256
+	// instrumentedCost is roughly how many times more instructions an instrumented program executes. With it, warps get as
+	// far in their turns, and lanes wait for each other as long, as in the original program.
+	instrumentedCost = 16
 	// barrierTurns is how often the warps of a block may have turns before those of the next block, if the seed is 0
 	// and they complete a barrier each time. The data of the block stays in the cache.
 	barrierTurns = 32
@@ -296,13 +299,21 @@ func (p *Passes) Again(c *CTA) bool {
 	return true
 }
 
+// slice returns the cost of a warp's turn with seed 0.
+func (r *Run) slice() uint64 {
+	if r.Launch.HostWrites {
+		return instrumentedCost * SliceCost
+	}
+	return SliceCost
+}
+
 // turns gives each of some warps a turn.
 func (r *Run) turns(warps []*Warp, ran *bool) error {
 	s := &r.Sched
 	usual := !r.Yields() && r.Launch.MaxSteps == 0
 	for len(warps) > 0 {
 		if usual && !s.stuck {
-			n, some := r.Machine.Turns(warps, SliceCost, &s.passes)
+			n, some := r.Machine.Turns(warps, r.slice(), &s.passes)
 			warps, *ran = warps[n:], *ran || some
 			if err := r.halted(); err != nil || len(warps) == 0 {
 				return err
@@ -313,7 +324,7 @@ func (r *Run) turns(warps []*Warp, ran *bool) error {
 		if !w.Runnable() {
 			continue
 		}
-		n := uint64(SliceCost)
+		n := r.slice()
 		switch {
 		case r.Launch.Seed != 0:
 			n = uint64(r.rng.spread(10))

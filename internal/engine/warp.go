@@ -167,6 +167,9 @@ func (w *Warp) standOf(lane int) stand {
 // Patience returns how long lanes wait before they count as starved, and the time until the next check for such lanes.
 func (r *Run) Patience() uint64 {
 	if r.Launch.Seed == 0 && r.Launch.Schedule != PCT {
+		if r.Launch.HostWrites {
+			return instrumentedCost * Starved
+		}
 		return Starved
 	}
 	return uint64(r.rng.spread(16)) + 512

@@ -33,6 +33,7 @@ const (
 	recordScattered = 4
 	recordStores    = 8 // the record has the stored values
 	recordDataApart = 16
+	recordPublished = 32
 )
 
 // Shape describes the size of a log.
@@ -44,21 +45,35 @@ type Shape struct {
 // Bytes returns the size of a log in memory.
 func (s Shape) Bytes() uint64 { return logBytes + uint64(s.Queues)*(queueBytes+s.Slots*slotBytes) }
 
-// Format writes an empty log to mem, which has Shape.Bytes bytes. addr is the address of mem on the device.
+// Format writes an empty log to mem, which has Shape.Bytes bytes. addr is the address of mem on the device. mem holds
+// zeros or a log of the same shape.
 func (s Shape) Format(mem []byte, addr uint64) {
 	if s.Queues < 1 || s.Slots < 1+2*scatteredSlots || s.Slots&(s.Slots-1) != 0 {
 		panic(fmt.Sprintf("BUG: a log of %d queues of %d slots", s.Queues, s.Slots))
 	}
-	clear(mem[:logBytes+s.Queues*queueBytes]) // slots are not cleared, because only written ones are read
+	for q := range s.Queues {
+		clear(s.slots(mem, q)[:slotBytes*min(s.head(mem, q), s.Slots)])
+	}
+	clear(mem[:logBytes+s.Queues*queueBytes])
 	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes, blockLocks, addr + headBytes} {
 		binary.LittleEndian.PutUint64(mem[8*i:], v)
 	}
 }
 
+// head returns the number of slots of a queue that were reserved.
+func (s Shape) head(mem []byte, queue int) uint64 {
+	return binary.LittleEndian.Uint64(mem[logBytes+queue*queueBytes:])
+}
+
+// slots returns the memory of the slots of a queue.
+func (s Shape) slots(mem []byte, queue int) []byte {
+	return mem[logBytes+uint64(s.Queues)*queueBytes+uint64(queue)*s.Slots*slotBytes:][:s.Slots*slotBytes]
+}
+
 // Wrapped reports whether slots of a log were reused.
 func (s Shape) Wrapped(mem []byte) bool {
 	for q := range s.Queues {
-		if binary.LittleEndian.Uint64(mem[logBytes+q*queueBytes:]) > s.Slots {
+		if s.head(mem, q) > s.Slots {
 			return true
 		}
 	}
@@ -85,8 +100,8 @@ type Reader struct {
 	next  uint64             // the stamp of the next record
 }
 
-// index is an index of a queue, which the device and the host write.
-func index(b []byte) *uint64 { return (*uint64)(unsafe.Pointer(&b[0])) }
+// writable is a word of the log that the device and the host write.
+func writable(b []byte) *uint64 { return (*uint64)(unsafe.Pointer(&b[0])) }
 
 // NewReader returns a reader of the log that Format has written to mem. The address of mem must be a multiple of 8.
 func NewReader(s Shape, mem []byte) *Reader {
@@ -98,16 +113,19 @@ func NewReader(s Shape, mem []byte) *Reader {
 func (r *Reader) Drain(f func(*Record)) bool {
 	any := false
 	for q := range r.shape.Queues {
-		head := r.mem[logBytes+q*queueBytes:]
-		commit, read := atomic.LoadUint64(index(head[8:])), *index(head[16:])
-		slots := r.mem[logBytes+uint64(r.shape.Queues)*queueBytes+uint64(q)*r.shape.Slots*slotBytes:]
-		any = any || read != commit
-		for read != commit {
+		reader, slots := writable(r.mem[logBytes+q*queueBytes+8:]), r.shape.slots(r.mem, q)
+		mark := func(slot uint64) *uint64 { return writable(slots[slot&(r.shape.Slots-1)*slotBytes+24:]) }
+		read := *reader
+		for atomic.LoadUint64(mark(read))&recordPublished != 0 {
 			rec, n := r.record(slots, read)
 			r.early[rec.Stamp] = rec
-			read += n
+			any = true
+			for ; n > 0; n-- {
+				*mark(read) = 0
+				read++
+			}
 		}
-		atomic.StoreUint64(index(head[16:]), read) // the device may reuse the slots that were read
+		atomic.StoreUint64(reader, read) // the device may reuse the slots that were read
 	}
 	for {
 		rec := r.early[r.next]

@@ -59,6 +59,7 @@ const (
 	Exit                  // nothing
 	CallBegin             // nothing: the lanes are about to call
 	CallEnd               // nothing: the lanes have returned
+	Join                  // nothing: the lanes have reached the end of a branch together
 
 	StoreWord  // 8 bytes of a store, the first bytes first; an Access follows
 	TileStride // the distance between the lines of a matrix; an Access follows
@@ -188,6 +189,9 @@ func errorOf(missing []lack) *Error {
 // instrument instruments all functions except those in asIs. It returns what cannot be instrumented.
 func instrument(m *isa.Module, o Options, asIs map[*isa.Func]bool) (*Program, []lack) {
 	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m), elements: map[*isa.Func]bool{}}
+	if o.Mode == Log {
+		r.joins = joins(m)
+	}
 	for _, f := range m.Funcs {
 		if f.Decl.Body != nil && !asIs[f] {
 			r.funcs[f.Decl] = f
@@ -282,14 +286,17 @@ func spaceOf(in *isa.Inst) event.Space {
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
 // missing reports whether an instruction has events that the device code of the mode does not support. Instructions of
-// all classes that are not listed here do. HiRace supports no order by mbarriers.
+// all classes that are not listed here do. HiRace supports no order by mbarriers: it would report every pair of accesses
+// that an mbarrier orders.
 func (m Mode) missing(in *isa.Inst) bool {
 	switch in.Class {
 	case isa.Mbarrier:
 		return in.Op != isa.OpPending && (m != Log || in.Has("shared::cluster"))
 	case isa.Copy:
 		return in.Op != isa.OpCopy && in.Op != isa.OpCommit && in.Op != isa.OpWaitGroup && in.Op != isa.OpWaitAll
-	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Matrix, isa.Tile, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
+	case isa.Pure:
+		return in.Row.Op == "mapa" // accesses to shared memory of other blocks follow
+	case isa.Special, isa.Load, isa.Store, isa.Matrix, isa.Tile, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
 		isa.Exit, isa.Trap, isa.Hint:
 		return false
 	case isa.Atomic:

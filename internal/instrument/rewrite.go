@@ -21,6 +21,7 @@ type rewriter struct {
 	// elements are the functions of kernels with accesses to words that may touch only elements (opt.FindElements). The
 	// addresses that these functions align are logged.
 	elements map[*isa.Func]bool
+	joins    map[*isa.Func]map[int32]bool // instructions before which the lanes that execute them together are logged
 	missing  []lack
 
 	tree   *ptx.Module // the tree being rewritten
@@ -177,7 +178,7 @@ func (r *rewriter) block(b *ptx.Block) *ptx.Block {
 		case *ptx.Block:
 			out.Stmts = append(out.Stmts, r.nested(s)...)
 		case *ptx.Inst:
-			out.Stmts = append(out.Stmts, r.inst(s)...)
+			out.Stmts = append(append(out.Stmts, r.joined(s)...), r.inst(s)...)
 		default:
 			out.Stmts = append(out.Stmts, s)
 		}
@@ -205,13 +206,37 @@ func (r *rewriter) nested(b *ptx.Block) []ptx.Stmt {
 			others = others || logged && !r.leftOut(&r.f.Insts[i])
 		}
 	}
+	join := r.joined(firstOf(b)) // not between a call and its arguments
 	if call == nil {
-		return []ptx.Stmt{r.block(b)}
+		return append(join, r.block(b))
 	}
 	if others {
 		r.refuse(call.Pos, "a call in a block with other operations")
 	}
-	return r.around(call, b)
+	return append(join, r.around(call, b)...)
+}
+
+// firstOf returns the instruction of a block that control reaches from outside; nil if a label is before it.
+func firstOf(b *ptx.Block) *ptx.Inst {
+	for _, s := range b.Stmts {
+		switch s := s.(type) {
+		case *ptx.Inst:
+			return s
+		case *ptx.Label, *ptx.Block:
+			return nil
+		}
+	}
+	return nil
+}
+
+// joined logs which lanes execute an instruction together, once, if a branch ends there.
+func (r *rewriter) joined(in *ptx.Inst) []ptx.Stmt {
+	i, ok := r.index[in]
+	if !ok || !r.joins[r.f][i] {
+		return nil
+	}
+	delete(r.joins[r.f], i)
+	return []ptx.Stmt{r.code(operation("0", r.site(Join, i)), nil)}
 }
 
 // around adds the records of a call before and after a statement.

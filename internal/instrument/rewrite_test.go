@@ -149,6 +149,61 @@ func TestCheckedForms(t *testing.T) {
 	}
 }
 
+// TestJoins checks that there is a record where lanes that diverge repeatedly reconverge: before the instruction, or
+// before the block of a call.
+func TestJoins(t *testing.T) {
+	const arms = "@%p1 bra B;\nst.shared.u32 [s], %r1;\nbra J;\nB: st.shared.u32 [s], %r2;\nJ: "
+	const call = "{ .param .b32 a; st.param.b32 [a], %r1; call f, (a); }\n"
+	for _, c := range []struct {
+		body string
+		want int
+	}{
+		{"L: " + arms + "add.u32 %r1, %r1, 1;\n@%p2 bra L;", 2},
+		{"L: " + arms + call + "@%p2 bra L;", 2},
+		{"L: " + arms + strings.Replace(call, "call f", "call g", 1) + "@%p2 bra L;", 2},
+		{arms + "add.u32 %r1, %r1, 1;", 0},
+		{"L: @%p1 bra J;\nst.shared.u32 [s], %r1;\nJ: add.u32 %r1, %r1, 1;\n@%p2 bra L;", 0},
+	} {
+		text := strings.Replace(kernel(c.body), ".visible", ".func f(.param .b32 a) { st.volatile.shared.u32 [0], 1; ret; }\n.func g(.param .b32 a) { ret; }\n.visible", 1)
+		out, p, err := Text("k.ptx", text, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		got := 0
+		_, out, _ = strings.Cut(out, ".entry k(")
+		for i, s := range p.Sites {
+			if s.Kind != Join {
+				continue
+			}
+			got++
+			record, _, _ := strings.Cut(out[strings.Index(out, fmt.Sprintf("], %d;", i)):], "bra")
+			if in := s.Inst().Source; in.Op == "add" && !strings.Contains(record, "add.u32") || in.Op == "st" && !strings.Contains(record, ".param .b32 a;") {
+				t.Errorf("%s: the record of line %d stands before %q", c.body, in.Pos.Line, record)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %d records of joins, want %d", c.body, got, c.want)
+		}
+	}
+}
+
+// TestUndecoded checks that a module with a kernel that cannot be decoded has its other kernels instrumented.
+func TestUndecoded(t *testing.T) {
+	text := kernel("L: @%p1 bra J;\nst.shared.u32 [s], %r1;\nJ: @%p2 bra L;") + ".visible .entry m() { .reg .pred %p; @%p bra L; unknown.op; L: ret; }\n"
+	tree, err := ptx.Parse("k.ptx", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := isa.Decode(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := Instrument(m, Options{Partly: true}); err != nil || len(p.Sites) == 0 {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestRefused checks that every instruction that cannot be instrumented is reported with its line.
 func TestRefused(t *testing.T) {
 	copies := kernel("mbarrier.init.shared.b64 [s], 1;\nadd.u32 %r1, %r1, 1;\nmbarrier.init.shared.b64 [s], 1;")
@@ -158,7 +213,7 @@ func TestRefused(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	for _, body := range []string{"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], %r2;",
-		"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];", "cp.async.bulk.commit_group;", "wgmma.commit_group.sync.aligned;"} {
+		"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];", "mapa.shared::cluster.u32 %r1, %r2, 0;", "barrier.cluster.arrive;", "cp.async.bulk.commit_group;", "wgmma.commit_group.sync.aligned;"} {
 		text := strings.NewReplacer("sm_80", "sm_90a", ".version 7.0", ".version 8.0").Replace(kernel(body))
 		if _, _, err := Text("k.ptx", text, Options{}); !errors.As(err, new(*Error)) {
 			t.Errorf("%s: error %v", body, err)

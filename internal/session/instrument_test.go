@@ -30,15 +30,10 @@ import (
 // unlogged has the programs of the corpus whose logs lack something, so that the findings differ from those on the
 // emulator.
 var unlogged = map[string]string{
-	"bugs/global_lanes_exit_syncwarp":   "when lanes part and reconverge, but for what they do next",
-	"bugs/shared_lanes_coalesced_path":  "when lanes part and reconverge, but for what they do next",
-	"bugs/shared_lanes_syncwarp_halves": "when lanes part and reconverge, but for what they do next",
-	"race/bitonic":                      "when lanes part and reconverge, but for what they do next",
-	"fault/flag_unset":                  "that a loop waits for what nobody writes: it ends when the time is over",
-	"fault/lock_kept":                   "that a loop waits for what nobody writes: it ends when the time is over",
-	"fault/mbarrier_count":              "that a loop waits for what nobody writes: it ends when the time is over",
-	"predict/gap_composed":              "nothing; but the threads come in another order",
-	"scopedapps/treesearch@4":           "nothing; but the threads come in another order",
+	"fault/flag_unset":        "that a loop waits for what nobody writes: it ends when the time is over",
+	"fault/lock_kept":         "that a loop waits for what nobody writes: it ends when the time is over",
+	"fault/mbarrier_count":    "that a loop waits for what nobody writes: it ends when the time is over",
+	"scopedapps/treesearch@4": "nothing; but the threads come in another order",
 }
 
 // TestCorpusLogged judges instrumented programs by their logs, and compares results in memory and findings with the

@@ -5,8 +5,9 @@
 // stored values are not affine in the lane, four slots of values follow.
 //
 // A block writes to one queue. The first lane of those that execute an operation together reserves slots at the head of
-// the queue. It waits until the host has read the old contents of the slots, and publishes the record by moving the
-// commit index past it. Indices only grow; the slot of an index is its remainder by the size of the queue.
+// the queue. It waits until the host has read the old contents of the slots, and publishes the record by a mark in
+// its first slot, which the host removes. So no warp waits for another warp, as it would for the commit index of the
+// paper. Indices only grow; the slot of an index is its remainder by the size of the queue.
 //
 // Stamps number the records of a launch over all queues. Synchronising operations run under a lock together with their
 // stamps. So for each location, the order of stamps is the order in which the operations took effect. For shared
@@ -22,10 +23,9 @@ struct Slot {
 };
 
 struct Queue {
-	u64 head;   // the next slot to be reserved
-	u64 commit; // the first slot that the host must not read yet
-	u64 read;   // the next slot that the host will read; the host writes it
-	u64 unused[5];
+	u64 head; // the next slot to be reserved
+	u64 read; // the next slot that the host will read; the host writes it
+	u64 unused[6];
 };
 
 // Lock gives warps turns in the order of arrival, so that no warp waits forever.
@@ -45,8 +45,8 @@ struct Log {
 	Lock *lock; // likewise, by block
 };
 
-// Flags in Slot.word[3].
-enum { generic = 1, shared = 2, scattered = 4, stores = 8, scatteredData = 16 };
+// Flags in Slot.word[3]. A slot that is not published has 0 there.
+enum { generic = 1, shared = 2, scattered = 4, stores = 8, scatteredData = 16, published = 32 };
 
 // The log of this device; null if there is no reader.
 extern "C" __device__ Log *__fencepost_log = nullptr;
@@ -109,14 +109,11 @@ extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, 
 		s->word[0] = add(&log->stamp, 1);
 		s->word[1] = (u64)site << 32 | warp();
 		s->word[2] = (u64)failures << 32 | lanes;
-		s->word[3] = flags;
 		s->word[4] = first;
 		s->word[5] = stride;
 		s->word[6] = firstData;
 		s->word[7] = dataStride;
-		while (acquire(&q->commit) != at)
-			__nanosleep(pause);
-		release(&q->commit, at + slots);
+		release(&s->word[3], flags | published);
 	}
 	__syncwarp(lanes);
 }
