@@ -119,8 +119,16 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 			return nil, true
 		}
 	}
+	lacking := func(h *detect.Handover) bool { return h.Lacking() }
+	narrow := func(h *detect.Handover) bool {
+		return !h.Lacking() && !(h.InScope && (x.sameBlock() || h.ReleaseWide && h.AcquireWide))
+	}
 	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) || x.draws(how, &o) {
-		how = x.handoverBefore(&o)
+		how = x.handoverBefore(&o, lacking)
+	}
+	if how != nil && how.Lacking() {
+		// A variable that was meant to hand over has its fences. The last one may be an element of a queue or a counter.
+		how = cmp.Or(x.handoverBefore(&o, narrow), how)
 	}
 	if how != nil && how.Lacking() && x.guarded(&o) {
 		return nil, true
@@ -190,10 +198,9 @@ func (x *race) gavenBack(how *detect.Handover, o *handover) bool {
 	})
 }
 
-// handoverBefore describes a handover without the necessary fences through what the later thread observed before
-// handover o, which was of another thread. That is the case if a thread polls two variables in turn. It returns nil if
-// there is no such handover.
-func (x *race) handoverBefore(o *handover) *detect.Handover {
+// handoverBefore describes a faulty handover through what the later thread observed before handover o: the last one for
+// which faulty returns true. A thread may poll two variables in turn, for example. It returns nil if there is none.
+func (x *race) handoverBefore(o *handover, faulty func(*detect.Handover) bool) *detect.Handover {
 	all := x.block.warps[x.wi].seen(x.after.Lane)
 	slices.SortFunc(all[:], func(a, b handover) int { return cmp.Compare(b.number, a.number) })
 	for i := range all {
@@ -201,7 +208,7 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 		if h.size == 0 || x.idle(h) || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
-		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) && !x.draws(how, h) {
+		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && faulty(how) && !how.Apart && !x.sameData(how, h) && !x.draws(how, h) {
 			return how
 		}
 	}
