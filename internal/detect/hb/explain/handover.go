@@ -387,14 +387,24 @@ func (x *race) handoverOf(o *handover, by *history.Record, itself, locks bool, w
 // observedBefore reports whether the later thread observed an earlier write by the site of by than the last one, which
 // is the only one recorded. That happens when a loop writes again: the release found is then that of the next
 // iteration. If the observed write were by itself, nothing would be missing. The check is that in the code no release
-// lies between the access and the write. Place numbers follow the order of the code; functions are in the order of
-// their first call.
+// lies between the access and the write.
 func (x *race) observedBefore(h *detect.Handover, by *history.Record) bool {
 	if h.Release == nil || h.Acquire == nil || !h.InScope || !x.sameBlock() && !(h.ReleaseWide && h.AcquireWide) {
 		return false
 	}
-	access, write, release := x.Earlier.Site.Place, uint64(by.Site.Event.Place), uint64(h.Release.Place)
-	return access < write && (release < access || write < release)
+	access, write, release := x.Earlier.Site.Event.Place, by.Site.Event.Place, h.Release.Place
+	return x.w.inOrder(access, write) && (x.w.inOrder(release, access) || x.w.inOrder(write, release))
+}
+
+// inOrder reports whether place a comes before place b in the code: in the function that both were called from, if any.
+func (w *Witness) inOrder(a, b uint32) bool {
+	x, y := w.frames(a), w.frames(b)
+	for i, j := len(x)-1, len(y)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
+		if c := cmp.Compare(x[i].PTXLine, y[j].PTXLine); c != 0 {
+			return c < 0
+		}
+	}
+	return a < b
 }
 
 // fences records in out the synchronisation between the earlier access and the write by, and between the read o, by a
