@@ -61,6 +61,14 @@ func (c *Config) Arms(place uint32) []event.Arm {
 	return c.Places.Arms(place)
 }
 
+// Frames is event.Places.Frames; nil for an unknown place.
+func (c *Config) Frames(place uint32) []event.Frame {
+	if c.Places == nil || place == 0 {
+		return nil
+	}
+	return c.Places.Frames(place)
+}
+
 // Updates is event.Places.Updates; false for an unknown place.
 func (c *Config) Updates(place uint32) (load uint32, ok bool) {
 	if c.Places == nil || place == 0 {

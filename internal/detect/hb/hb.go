@@ -84,7 +84,7 @@ func New(c detect.Config) *Detector {
 	} else {
 		d.history, d.putsOff = history.NewFast(o), true
 	}
-	d.race, d.witness = d.report, explain.NewWitness(d)
+	d.race, d.witness = d.report, explain.NewWitness(d, d.cfg.Frames)
 	return d
 }
 

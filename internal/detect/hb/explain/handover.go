@@ -119,8 +119,16 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 			return nil, true
 		}
 	}
+	lacking := func(h *detect.Handover) bool { return h.Lacking() }
+	narrow := func(h *detect.Handover) bool {
+		return !h.Lacking() && !(h.InScope && (x.sameBlock() || h.ReleaseWide && h.AcquireWide))
+	}
 	if how = x.handoverBy(&o, wi, lane); how == nil || x.sameData(how, &o) || x.draws(how, &o) {
-		how = x.handoverBefore(&o)
+		how = x.handoverBefore(&o, lacking)
+	}
+	if how != nil && how.Lacking() {
+		// A variable that was meant to hand over has its fences. The last one may be an element of a queue or a counter.
+		how = cmp.Or(x.handoverBefore(&o, narrow), how)
 	}
 	if how != nil && how.Lacking() && x.guarded(&o) {
 		return nil, true
@@ -190,10 +198,9 @@ func (x *race) gavenBack(how *detect.Handover, o *handover) bool {
 	})
 }
 
-// handoverBefore describes a handover without the necessary fences through what the later thread observed before
-// handover o, which was of another thread. That is the case if a thread polls two variables in turn. It returns nil if
-// there is no such handover.
-func (x *race) handoverBefore(o *handover) *detect.Handover {
+// handoverBefore describes a faulty handover through what the later thread observed before handover o: the last one for
+// which faulty returns true. A thread may poll two variables in turn, for example. It returns nil if there is none.
+func (x *race) handoverBefore(o *handover, faulty func(*detect.Handover) bool) *detect.Handover {
 	all := x.block.warps[x.wi].seen(x.after.Lane)
 	slices.SortFunc(all[:], func(a, b handover) int { return cmp.Compare(b.number, a.number) })
 	for i := range all {
@@ -201,7 +208,7 @@ func (x *race) handoverBefore(o *handover) *detect.Handover {
 		if h.size == 0 || x.idle(h) || h.elsewhere != x.devices || h.number >= o.number || x.concerns(h.shared, h.address, uint64(h.size)) {
 			continue
 		}
-		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && how.Lacking() && !how.Apart && !x.sameData(how, h) && !x.draws(how, h) {
+		if how := x.handoverBy(h, x.wi, x.after.Lane); how != nil && faulty(how) && !how.Apart && !x.sameData(how, h) && !x.draws(how, h) {
 			return how
 		}
 	}
@@ -381,14 +388,24 @@ func (x *race) handoverOf(o *handover, by *history.Record, itself, locks bool, w
 // observedBefore reports whether the later thread observed an earlier write by the site of by than the last one, which
 // is the only one recorded. That happens when a loop writes again: the release found is then that of the next
 // iteration. If the observed write were by itself, nothing would be missing. The check is that in the code no release
-// lies between the access and the write. Place numbers follow the order of the code; functions are in the order of
-// their first call.
+// lies between the access and the write.
 func (x *race) observedBefore(h *detect.Handover, by *history.Record) bool {
 	if h.Release == nil || h.Acquire == nil || !h.InScope || !x.sameBlock() && !(h.ReleaseWide && h.AcquireWide) {
 		return false
 	}
-	access, write, release := x.Earlier.Site.Place, uint64(by.Site.Event.Place), uint64(h.Release.Place)
-	return access < write && (release < access || write < release)
+	access, write, release := x.Earlier.Site.Event.Place, by.Site.Event.Place, h.Release.Place
+	return x.w.inOrder(access, write) && (x.w.inOrder(release, access) || x.w.inOrder(write, release))
+}
+
+// inOrder reports whether place a comes before place b in the code: in the function that both were called from, if any.
+func (w *Witness) inOrder(a, b uint32) bool {
+	x, y := w.frames(a), w.frames(b)
+	for i, j := len(x)-1, len(y)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
+		if c := cmp.Compare(x[i].PTXLine, y[j].PTXLine); c != 0 {
+			return c < 0
+		}
+	}
+	return a < b
 }
 
 // fences records in out the synchronisation between the earlier access and the write by, and between the read o, by a

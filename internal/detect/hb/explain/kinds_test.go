@@ -98,10 +98,16 @@ func parse(t *testing.T, program string) *event.Batch {
 type places struct {
 	updates  map[uint32]uint32 // loads by stores
 	discards map[uint32]bool
+	lines    map[uint32][]int // PTX lines, innermost first
 }
 
-func (places) Frames(uint32) []event.Frame { return nil }
-func (places) Arms(uint32) []event.Arm     { return nil }
+func (p places) Frames(place uint32) (out []event.Frame) {
+	for _, line := range p.lines[place] {
+		out = append(out, event.Frame{PTXLine: line})
+	}
+	return out
+}
+func (places) Arms(uint32) []event.Arm { return nil }
 func (p places) Updates(place uint32) (load uint32, ok bool) {
 	load, ok = p.updates[place]
 	return load, ok
@@ -124,6 +130,7 @@ func TestPlaces(t *testing.T) {
 			"0.0 st.volatile f =7; 0.0 fence; 0.0 st.volatile y =3; 0.0 st.volatile x =4; 0.0 st.volatile y =3; 0.0 fence; 0.0 st.volatile f =8; " +
 			"2.0 ld.volatile y =5; 2.0 ld.volatile x =6"
 	}
+	const polled = "2.0 add g =30; 2.0 ld x =1; 2.0 fence =31; 0.0 add g =5; 2.0 add g =30; 0.0 fence; 0.0 st x =2"
 	const queued = "0.0 exch m =21; 0.0 fence =23; 2.0 exch m =21; 2.0 ld.relaxed g =22; 2.0 ld.relaxed g =22; " // one has the lock, another waits for it
 	for _, tt := range []struct {
 		name, program string
@@ -149,6 +156,8 @@ func TestPlaces(t *testing.T) {
 		{"a lock with a queue, given back without a fence", queued + "0.0 st x =1; 0.0 exch g =29; 2.0 ld.relaxed g =22; 2.0 fence =23; 2.0 ld x =2", gives, "1-2 missing-fence"},
 		{"volatile data of a sequence lock", sequence("2.0 fence; "), gives, "3-5 volatile; 4-6 volatile; 7-1 volatile; 8-1 volatile"},
 		{"volatile data of a sequence lock, without a fence", sequence(""), gives, "3-5 missing-fence; 4-6 missing-fence; 7-1 volatile; 8-1 volatile"},
+		{"a counter polled by calls, before the access in the code", polled, places{}, "1-2 missing-fence"},
+		{"the same, and the code is known", polled, places{lines: map[uint32][]int{1: {20}, 30: {100, 10}, 31: {200, 30}}}, "1-2 unordered"},
 		{"an update", "0.* ld x; 0.* st x", places{}, "1-2 warp-synchronous; 2-2 same-value"},
 		{"an update that is lost", "0.* ld x; 0.* st x", places{updates: map[uint32]uint32{2: 1}}, "1-2 warp-synchronous lost; 2-2 unordered lost"},
 		{"an update of what another load gave", "0.* ld x; 0.* ld x; 0.* st x", places{updates: map[uint32]uint32{3: 2}}, "1-3 warp-synchronous; 2-3 warp-synchronous lost; 3-3 unordered lost"},
@@ -204,6 +213,9 @@ func TestKinds(t *testing.T) {
 		{"narrow acquire", release + "2.0 ld.relaxed f; 2.0 fence.cta; 2.0 ld x", "1-6 insufficient-fence-scope"},
 		{"narrow release operation", "0.0 st x; 0.0 st.release.cta f; " + acquire, "1-5 insufficient-atomic-scope; 2-3 insufficient-atomic-scope"},
 		{"the other flag", "0.0 st x; 0.0 st.relaxed f; 4.0 st.relaxed g; 2.0 ld.relaxed f; 2.0 ld.relaxed g; 2.0 ld x", "1-6 missing-fence"},
+		{"an element of a queue, and the end of the queue with a narrow fence", "0.0 st x; 0.0 st.relaxed g; 0.0 fence.cta; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 ld.relaxed g; 2.0 ld x",
+			"1-8 insufficient-fence-scope"},
+		{"a counter, and a narrow flag", "0.0 st x; 0.0 st.release.cta f; 0.0 add g =9; 2.0 ld.acquire.cta f; 2.0 add g =9; 2.0 st x", "1-6 insufficient-atomic-scope; 2-4 insufficient-atomic-scope"},
 		{"flags of others", "0.0 st x; 4.0 st.relaxed f; 5.0 st.relaxed g; 2.0 ld.relaxed f; 2.0 ld.relaxed g; 2.0 ld x", "1-6 unordered"},
 		{"two flags, one with fences", "0.0 st x; 0.0 fence.gpu; 0.0 st.relaxed f; 4.0 st.relaxed g; 2.0 ld.relaxed f; 2.0 ld.relaxed g; 2.0 fence.gpu; 2.0 ld x", ""},
 		{"a volatile flag itself", "0.0 st x; 0.0 st.volatile f; 4.0 st.volatile g; 2.0 ld.volatile g; 2.0 ld.volatile f; 2.0 ld x",

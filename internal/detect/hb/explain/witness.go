@@ -18,6 +18,7 @@ import (
 // What it keeps for each running block is bounded. For blocks that have ended it keeps the last critical sections.
 type Witness struct {
 	accesses history.StrongAccesses
+	frames   func(place uint32) []event.Frame // detect.Config.Frames
 	launches map[*order.Launch]*launch
 	recent   [16]*block // by index
 	spare    []*block   // memory of blocks that have ended
@@ -27,9 +28,10 @@ type Witness struct {
 	awaits   []awaits
 }
 
-// NewWitness makes a Witness that queries a history for the strong accesses of a variable.
-func NewWitness(w history.StrongAccesses) *Witness {
-	return &Witness{accesses: w, launches: map[*order.Launch]*launch{}, takings: map[uint32]*taking{}}
+// NewWitness makes a Witness that queries a history for the strong accesses of a variable. frames is
+// detect.Config.Frames.
+func NewWitness(w history.StrongAccesses, frames func(place uint32) []event.Frame) *Witness {
+	return &Witness{accesses: w, frames: frames, launches: map[*order.Launch]*launch{}, takings: map[uint32]*taking{}}
 }
 
 // awaits is a race between blocks in which one thread has observed nothing, so that another thread of its block may

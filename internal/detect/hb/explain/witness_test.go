@@ -23,7 +23,7 @@ type stage struct {
 
 func newStage(blocks uint32) *stage {
 	info := event.Launch{ID: 1, Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}}
-	s := &stage{Witness: NewWitness(history.NewPlain(order.New())), launch: order.New().Begin(info)}
+	s := &stage{Witness: NewWitness(history.NewPlain(order.New()), func(uint32) []event.Frame { return nil }), launch: order.New().Begin(info)}
 	for i := range uint64(64) {
 		s.batch.Addrs = append(s.batch.Addrs, 4*(i*7%32)+i/32*1000) // two permutations
 	}
