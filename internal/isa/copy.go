@@ -46,7 +46,7 @@ var copyRows = []*Row{
 			"add; type: u32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: min max add; type: s32",
 		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: and or xor; type: b32",
-		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: add; type: u64")},
+		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: add; type: u64 s64")},
 	{Op: "st", Doc: "Data Movement: st.bulk", Class: Copy, Event: event.Store, Bind: bindOp(OpStoreBulk), Forms: forms(
 		".bulk{.weak}{.space} [a], b:u64, c:u64; space: shared::cta"), Note: "Writes zeros, whatever c is: the manual allows only 0."},
 	{Op: "clusterlaunchcontrol", Doc: "Parallel Synchronization: clusterlaunchcontrol.try_cancel", Class: Copy, Event: event.Bulk, Bind: bindOp(OpTryCancel), Forms: forms(

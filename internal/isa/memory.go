@@ -2,6 +2,7 @@ package isa
 
 import (
 	"math"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -43,10 +44,8 @@ var memoryRows = []*Row{
 		"[a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add min max; type: f16 f16x2 bf16 bf16x2",
 		"[a], b", ".op{.noftz}{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
 		"[a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4 v8; type: f16 f16x2 bf16 bf16x2")},
-	{Op: "red", Doc: "Data Movement: red.async to global memory", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: "Performed at its issue.", Forms: forms(
-		".async.release.gpu{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64",
-		".async.release.sys{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64",
-		".async.mmio.release.sys{.global}.op.type [a], b; op: add; type: u32 s32 u64 s64")},
+	{Op: "red", Doc: "Data Movement: red.async to global memory", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: "Performed at its issue.", Forms: slices.Concat(
+		redAsync(".release.gpu"), redAsync(".release.sys"), redAsync(".mmio.release.sys"))},
 	{Op: "prefetch", Doc: "Data Movement: prefetch", Class: Hint, Forms: forms(
 		"{.space}.level [a]; space: global local; level: L1 L2",
 		"{.global}.level [a]; level: L2::evict_last L2::evict_normal",
@@ -77,6 +76,13 @@ func atomForms(orders string, parts ...string) []Form {
 			"; sem: " + orders + "; space: global shared shared::cta shared::cluster"})
 	}
 	return fs
+}
+
+// redAsync returns the forms of red.async to global memory.
+func redAsync(mods string) []Form {
+	mods = ".async" + mods + "{.global}.op.type [a], b"
+	return forms(mods+"; op: add; type: u32 s32 u64 s64", mods+"; op: and or xor; type: b32",
+		mods+"; op: inc dec; type: u32", mods+"; op: min max; type: u32 s32")
 }
 
 // memoryDefaults sets order, scope and space of the memory classes if the modifiers omit them.

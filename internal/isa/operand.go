@@ -559,8 +559,8 @@ func (b *body) address(in *Inst, o *ptx.Operand) {
 		return
 	case ptx.OperandIdent:
 		if regs, ok := b.registerOperand(base); ok {
-			if len(regs) == 1 && regs[0].Size == 4 && in.Space == event.Generic && !b.u.narrow() &&
-				(in.Class == Mbarrier || in.Row.Op == "ldmatrix" || in.Row.Op == "stmatrix") {
+			if len(regs) == 1 && regs[0].Size == 4 && in.Space != event.Shared && !b.u.narrow() &&
+				(in.Class == Mbarrier || in.Row.Op == "ldmatrix" || in.Row.Op == "stmatrix" || in.Row.Op == "tcgen05") {
 				in.Space = event.Shared // no other space is possible, and the headers of the toolkit write 32-bit addresses without one
 			}
 			if len(regs) != 1 || b.typeOf(base.Name).Float() || regs[0].Size != 8 && (regs[0].Size != 4 || !narrowSpace(in.Space) && !b.u.narrow()) {

@@ -2,7 +2,8 @@ package warp
 
 import "testing"
 
-// TestGenericShared checks that instructions without a state space take generic addresses of shared memory.
+// TestGenericShared checks that instructions without a state space take generic addresses of shared memory, and those of
+// the tensor cores also 32-bit addresses.
 func TestGenericShared(t *testing.T) {
 	const begin = `
 	.shared .align 128 .b8 data[128];
@@ -33,6 +34,8 @@ wait:
 		{"@%p1 mbarrier.arrive.expect_tx.b64 _, [%rd2], 16; @%p1 clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%rd1], [%rd2];", 0},
 		{"tcgen05.alloc.cta_group::1.sync.aligned.b32 [%rd1], 32; tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 32;" +
 			"@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%rd2];", 0},
+		{"tcgen05.alloc.cta_group::1.sync.aligned.b32 [%r1], 32; tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 32;" +
+			"@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%r2];", 0},
 		{"@%p1 st.bulk [%rd1], 8, 0; @%p1 mbarrier.arrive.b64 _, [%rd2];", 0},
 	} {
 		g := newRig(t, kernel(begin+c.body+end))

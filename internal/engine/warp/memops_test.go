@@ -632,21 +632,25 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// TestReleaseAsync checks that st.async and red.async to global memory store, add and release.
+// TestReleaseAsync checks that st.async and red.async to global memory store, reduce and release.
 func TestReleaseAsync(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.eq.u32 %p1, %tx, 0;
 	@%p1 st.async.release.gpu.global.u32 [%out], 7;
 	@%p1 red.async.release.gpu.global.add.u32 [%out], 5;
-	@%p1 st.async.mmio.release.sys.b64 [%out+8], 9;`))
+	@%p1 st.async.mmio.release.sys.b64 [%out+8], 9;
+	@%p1 red.async.release.sys.max.s32 [%out], 15;
+	@%p1 red.async.mmio.release.sys.global.xor.b32 [%out+8], 3;`))
 	out := g.buffer(8)
 	o := g.mustRun(launch{out: out, block: 32})
-	wants(t, g, out, 12, 0, 9, 0)
+	wants(t, g, out, 15, 0, 10, 0)
 	o.wantEvents(t, out, `
 		kernel-begin w0 00000000
 		store w0 00000001 global release.gpu w4 out+0 +0
 		atomic w0 00000001 global release.gpu rw4 out+0 +0
 		store w0 00000001 global release.sys w8 out+8 +0
+		atomic w0 00000001 global release.sys rw4 out+0 +0
+		atomic w0 00000001 global release.sys rw4 out+8 +0
 		exit w0 ffffffff
 		kernel-end w0 00000000`)
 }
