@@ -46,6 +46,16 @@ type Register struct {
 	Signed bool
 }
 
+// slots returns the slots of the registers of a condition, which may be nil.
+func (c *Condition) slots() (out []int32) {
+	if c != nil {
+		for _, r := range c.Registers {
+			out = append(out, r.Slot)
+		}
+	}
+	return out
+}
+
 // memoryView is an execution whose locations are elements of buffers.
 type memoryView struct {
 	explore.Execution
@@ -81,12 +91,7 @@ type TooLarge = kernel.TooLarge
 
 // Kernel explores a launch of a kernel, starting from the current memory. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
-	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Attempts: o.Checkpoint != nil}
-	if condition != nil {
-		for _, r := range condition.Registers {
-			use.Registers = append(use.Registers, r.Slot)
-		}
-	}
+	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Attempts: o.Checkpoint != nil, Registers: condition.slots()}
 	if o.Jobs > 1 {
 		alone, cancel := context.WithCancel(ctx)
 		use.Refused = cancel

@@ -284,6 +284,28 @@ func reached(t *testing.T, src string, m model.PTX) bool {
 	return found
 }
 
+// TestCancelledOrders checks that a search that is cancelled does not go through the coherence orders of an execution
+// first.
+func TestCancelledOrders(t *testing.T) {
+	test, err := litmus.Parse("test.litmus", `C writes
+int x, y, z;
+grid 9, 1;
+kernel {
+  if (tid > 1) store(z, tid, rlx, gpu);
+  else if (tid == 0) { int a = load(x, rlx, gpu); store(y, 1, rlx, gpu); }
+  else { int a = load(y, rlx, gpu); store(x, 1, rlx, gpu); }
+}`, litmus.Options{PTX: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	result, err := candidates.Enumerate(ctx, test, model.PTX{}, explore.Options{Leaf: func(explore.Execution, explore.Ending) { cancel() }}, nil)
+	if !result.Stopped || result.Executions > 1000 || err != nil {
+		t.Errorf("%+v %v", result, err)
+	}
+}
+
 // TestPTX compares litmus tests with the manual's chapter.
 func TestPTX(t *testing.T) {
 	for _, c := range ptxCases {

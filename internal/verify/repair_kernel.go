@@ -35,7 +35,7 @@ type Text struct {
 // RepairKernel searches for a repair of a launch with errors, among the patches that can be written in a text. It also
 // returns the changes by instruction.
 func RepairKernel(ctx context.Context, l *engine.Launch, expected []Expected, condition *Condition, o Options, in Text) (*Repair, []Place, error) {
-	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Stops: true, Widths: kernel.Widths{}}
+	use := kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Stops: true, Widths: kernel.Widths{}, Registers: condition.slots()}
 	for {
 		r, places, refusal, err := repairKernel(ctx, l, expected, condition, o, in, use)
 		if refusal == nil || !refusal.Regroup && !refusal.Attempts && !inWords(&use, refusal) {

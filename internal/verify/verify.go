@@ -192,7 +192,7 @@ func (v *verifier) ptx(ctx context.Context) {
 		v.result.Result, v.result.Refusal = explore.Result{}, ""
 	}
 	if v.along = newAlong(v.subject); v.along != nil {
-		v.exploreParts(ctx, func() explore.Search { return explore.NewSearch(v.subject) })
+		v.exploreParts(ctx, 0, func() explore.Search { return explore.NewSearch(v.subject) })
 		if v.along.enough(v.result.Result) {
 			return
 		}
@@ -203,7 +203,7 @@ func (v *verifier) ptx(ctx context.Context) {
 		if !first {
 			again()
 		}
-		v.exploreParts(ctx, search)
+		v.exploreParts(ctx, candidates.PartGraphs, search)
 		return v.result.Result
 	})
 	if err != nil {
@@ -287,7 +287,7 @@ func (v *verifier) explore(ctx context.Context) {
 		v.result.Equivalence = EachExecution
 	}
 	search := func() explore.Search { return explore.NewSearch(v.subject) }
-	v.exploreParts(ctx, search)
+	v.exploreParts(ctx, 0, search)
 	if v.result.SC {
 		// Discard what was found: the new search finds it again.
 		v.restart()
@@ -296,18 +296,18 @@ func (v *verifier) explore(ctx context.Context) {
 		if c != nil {
 			c.state = nil
 		}
-		v.exploreParts(ctx, search)
+		v.exploreParts(ctx, 0, search)
 	}
 	if v.result.Equivalence == EachExecution {
 		v.result.Notes = append(v.result.Notes, "two threads have sc accesses or sc fences whose scopes include each other, for which reads-from classes are intractable: each execution was explored")
 	}
 }
 
-// exploreParts searches in parts, which are combined in the order of the search.
-func (v *verifier) exploreParts(ctx context.Context, search func() explore.Search) {
+// exploreParts searches in parts of so many graphs, 0 for the default, which are combined in the order of the search.
+func (v *verifier) exploreParts(ctx context.Context, graphs int, search func() explore.Search) {
 	of := map[*explore.Options]*verifier{}
 	saved := false
-	d := explore.Division{Search: search, Jobs: v.options.Jobs, Graphs: v.options.graphs,
+	d := explore.Division{Search: search, Jobs: v.options.Jobs, Graphs: cmp.Or(v.options.graphs, graphs),
 		Begin: func() *explore.Options {
 			part := *v
 			part.result, part.findings, part.outcomes, part.state = &Result{Equivalence: v.result.Equivalence}, map[key]*Finding{}, map[string]*Outcome{}, nil

@@ -34,6 +34,9 @@ const (
 	maxPromises = 64
 )
 
+// PartGraphs is the number of graphs that a part of a round visits, in some 200 ms, before its remainder is divided.
+const PartGraphs = 1 << 12
+
 // ErrTooLarge says that a program has too many values or events.
 var ErrTooLarge = errors.New("the program is too large for the model ptx: an execution has more than 1,024 events or 64 reads from later writes, or a location 256 values. " +
 	"Use fewer threads or iterations")

@@ -194,7 +194,7 @@ func (c *candidate) coherences(r *model.PTXRelations, allow func() bool) {
 	raced := false
 	var choose func(l int, coherence, fr model.Rel, key string)
 	choose = func(l int, coherence, fr model.Rel, key string) {
-		if c.result.Stopped {
+		if c.tick() {
 			return
 		}
 		if l < len(allowed) {
