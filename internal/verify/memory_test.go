@@ -23,24 +23,27 @@ func TestMemory(t *testing.T) {
 	for _, c := range []struct {
 		name, src  string
 		executions int
+		model      string
 	}{
-		{"LB-12", fmt.Sprintf(lb, 12), 1<<12 - 1},
-		{"LB-18", fmt.Sprintf(lb, 18), 1<<18 - 1},
-		{"caslock-6", fmt.Sprintf(casLock, 6, 1), factorial(6)},
-		{"caslock-8", fmt.Sprintf(casLock, 8, 1), factorial(8)},
-		{"ttaslock-4", fmt.Sprintf(ttasLock, 4, 1), factorial(4) * factorial(4)},
-		{"ttaslock-6", fmt.Sprintf(ttasLock, 6, 1), factorial(6) * factorial(6)},
+		{"LB-12", fmt.Sprintf(lb, 12), 1<<12 - 1, SRC11},
+		{"LB-18", fmt.Sprintf(lb, 18), 1<<18 - 1, SRC11},
+		{"LB-10 under ptx", fmt.Sprintf(lb, 10), 1 << 10, PTX},
+		{"LB-14 under ptx", fmt.Sprintf(lb, 14), 1 << 14, PTX},
+		{"caslock-6", fmt.Sprintf(casLock, 6, 1), factorial(6), SRC11},
+		{"caslock-8", fmt.Sprintf(casLock, 8, 1), factorial(8), SRC11},
+		{"ttaslock-4", fmt.Sprintf(ttasLock, 4, 1), factorial(4) * factorial(4), SRC11},
+		{"ttaslock-6", fmt.Sprintf(ttasLock, 6, 1), factorial(6) * factorial(6), SRC11},
 	} {
-		if c.executions > 1<<16 && !testsize.Long() {
+		if (c.executions > 1<<16 || c.model == PTX && c.executions > 1<<12) && !testsize.Long() {
 			continue
 		}
-		test, err := litmus.Parse(c.name, c.src, litmus.Options{})
+		test, err := litmus.Parse(c.name, c.src, litmus.Options{PTX: c.model == PTX})
 		if err != nil {
 			t.Fatal(err)
 		}
 		before, most, times := live(), uint64(0), 0
 		// Parts are small, so that it is looked at some dozens of times.
-		r := Litmus(context.Background(), test, Options{Jobs: 1, graphs: 1<<10 + c.executions/16, Progress: func(string) {
+		r := Litmus(context.Background(), test, Options{Model: c.model, Jobs: 1, graphs: 1<<10 + c.executions/16, Progress: func(string) {
 			most, times = max(most, live()), times+1
 		}})
 		if r.Executions != c.executions || times == 0 {

@@ -237,3 +237,16 @@ func (l *local) allowed(order []int) bool {
 	l.m.Communicate(l.x, l.r)
 	return l.m.Coherent(l.x, l.r)
 }
+
+// first reports whether an order of the writes, whose coherence order is in l.r, is the first one of those with the same
+// coherence order: no write could have come before an earlier one with a larger number.
+func (l *local) first(order []int) bool {
+	for i, w := range order {
+		for j := i + 1; j < len(order); j++ {
+			if v := order[j]; v < w && !slices.ContainsFunc(order[i:j], func(u int) bool { return l.r.Coherence.Has(u, v) }) {
+				return false
+			}
+		}
+	}
+	return true
+}

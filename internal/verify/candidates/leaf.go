@@ -1,6 +1,7 @@
 package candidates
 
 import (
+	"crypto/sha256"
 	"maps"
 	"slices"
 
@@ -18,7 +19,9 @@ type candidate struct {
 	r        *model.PTXRelations
 	diverged int // the thread that waits at a barrier that others do not reach, -1 for none
 	other    int
-	seen     map[string]bool
+	// seen are the coherence orders of executions that were counted with another order of the fences; nil if only one
+	// order is tried.
+	seen map[[sha256.Size]byte]bool
 }
 
 // leaf chooses the last reads of spinning threads when no thread can make another step.
@@ -60,7 +63,7 @@ func (s *search) overwritten(w int, value int64, loc int32) bool {
 
 // judge judges an execution in which no thread can make another step.
 func (s *search) judge() {
-	c := &candidate{search: s, built: s.build(), diverged: -1, seen: map[string]bool{}}
+	c := &candidate{search: s, built: s.build(), diverged: -1}
 	if !s.m.Grounded(c.x) {
 		return
 	}
@@ -81,6 +84,7 @@ func (s *search) judge() {
 		c.coherences(r, func() bool { return c.ordered(r) })
 		return
 	}
+	c.seen = map[[sha256.Size]byte]bool{}
 	c.fenceSC(r, fences, nil)
 }
 
@@ -158,7 +162,6 @@ type coherent struct {
 	order     []int
 	coherence model.Rel // the part that the model defines
 	fr        model.Rel
-	key       string
 }
 
 // causes judges the execution with an order of the sc fences. The orders of the writes, of each location separately,
@@ -179,31 +182,30 @@ func (c *candidate) causes(fences []int) {
 }
 
 // coherences judges the execution with each combination of coherence orders that the axioms allow for each location
-// separately and together.
+// separately and together. Those of the location with most writes are not kept in memory.
 func (c *candidate) coherences(r *model.PTXRelations, allow func() bool) {
 	if !c.m.Causal(c.x, r) {
 		return
 	}
-	allowed := make([][]coherent, len(c.locs))
+	locals := make([]*local, len(c.locs))
+	most := -1
 	for l, loc := range c.locs {
-		if allowed[l] = c.coherence(c.local(c.built, r, loc)); len(allowed[l]) == 0 {
+		if locals[l] = c.local(c.built, r, loc); !locals[l].any() {
 			return
+		}
+		if most < 0 || len(locals[l].writes) > len(locals[most].writes) {
+			most = l
+		}
+	}
+	allowed := make([][]coherent, len(c.locs))
+	for l := range locals {
+		if l != most {
+			c.coherence(locals[l], func(o coherent) { allowed[l] = append(allowed[l], o) })
 		}
 	}
 	c.search.view = view{c: c, executions: c.result.Executions}
 	raced := false
-	var choose func(l int, coherence, fr model.Rel, key string)
-	choose = func(l int, coherence, fr model.Rel, key string) {
-		if c.tick() {
-			return
-		}
-		if l < len(allowed) {
-			for _, o := range allowed[l] {
-				c.order[l] = o.order
-				choose(l+1, model.Union(coherence, o.coherence), model.Union(fr, o.fr), key+o.key+";")
-			}
-			return
-		}
+	judge := func(coherence, fr model.Rel) {
 		if r.Coherence, r.FR = coherence, fr; !allow() {
 			return
 		}
@@ -215,32 +217,52 @@ func (c *candidate) coherences(r *model.PTXRelations, allow func() bool) {
 			raced = true
 			c.races(r)
 		}
-		if !c.seen[key] { // with another order of the fences
+		if c.seen != nil {
+			key := sha256.Sum256([]byte(coherence.Key()))
+			if c.seen[key] {
+				return
+			}
 			c.seen[key] = true
-			c.execution(end)
+		}
+		c.execution(end)
+	}
+	var choose func(l int, coherence, fr model.Rel)
+	choose = func(l int, coherence, fr model.Rel) {
+		with := func(l int, o coherent, next int) {
+			c.order[l] = o.order
+			choose(next, model.Union(coherence, o.coherence), model.Union(fr, o.fr))
+		}
+		switch {
+		case c.tick():
+		case l == most:
+			choose(l+1, coherence, fr)
+		case l < len(allowed):
+			for _, o := range allowed[l] {
+				with(l, o, l+1)
+			}
+		case l == len(allowed) && most >= 0:
+			c.coherence(locals[most], func(o coherent) { with(most, o, l+1) })
+		default:
+			judge(coherence, fr)
 		}
 	}
 	empty := model.NewRel(len(c.x.E))
-	choose(0, empty, empty, "")
+	choose(0, empty, empty)
 }
 
-// coherence returns the orders of the writes of a location that the axioms allow, one for each coherence order that the
-// model distinguishes.
-func (c *candidate) coherence(l *local) (out []coherent) {
-	seen := map[string]bool{}
+// coherence calls do with the orders of the writes of a location that the axioms allow, one for each coherence order that
+// the model distinguishes.
+func (c *candidate) coherence(l *local, do func(coherent)) {
 	l.orders(func(order []int) bool {
-		c.tick()
-		if key := l.r.Coherence.Key(); !seen[key] {
-			seen[key] = true
-			o := coherent{coherence: l.r.Coherence.In(len(c.x.E), l.global), fr: l.r.FR.In(len(c.x.E), l.global), key: key}
+		if !c.tick() && l.first(order) {
+			o := coherent{coherence: l.r.Coherence.In(len(c.x.E), l.global), fr: l.r.FR.In(len(c.x.E), l.global)}
 			for _, w := range order {
 				o.order = append(o.order, l.global[w]-c.initials)
 			}
-			out = append(out, o)
+			do(o)
 		}
 		return !c.result.Stopped
 	})
-	return out
 }
 
 // races reports the data races of the execution.
