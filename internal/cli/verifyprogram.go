@@ -151,6 +151,7 @@ func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int,
 		return 0, err
 	case x.result == nil:
 		rep.Skipped = append(rep.Skipped, x.missed())
+		rep.Notes = slices.DeleteFunc(rep.Notes, func(n string) bool { return n == session.NoDetector })
 		rep.Verdict = report.NotChecked
 		return tell(e, o.reportWriter(e, e.stdout), o, rep, sources.Read)
 	}

@@ -35,7 +35,7 @@ func (r *Result) Text(w io.Writer, source func(file string, line int) string, pa
 		}
 	}
 	if r.Filtered > 0 {
-		fmt.Fprintf(w, "%s left out by the filter\n", r.executions(r.Filtered))
+		fmt.Fprintf(w, "%s left out by the filter\n", count(r.Filtered, "final state"))
 	}
 	if c := r.Condition; c != nil && (r.judged() || !r.Stopped) {
 		verdict := "holds"
@@ -98,7 +98,7 @@ func (r *Result) Summary() string {
 	case r.Cut == 0 && r.vacuous():
 		return fmt.Sprintf("no execution is complete%s: nothing is known of this program", given)
 	}
-	return fmt.Sprintf("No error %s at this size, for these inputs; %s", in, bound)
+	return fmt.Sprintf("No error %s at this size, for these arguments and inputs; %s", in, bound)
 }
 
 // executions describes a number of executions, or of classes of executions.

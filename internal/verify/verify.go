@@ -74,7 +74,7 @@ type Result struct {
 	// several final values.
 	Equivalence string
 	Outcomes    []Outcome // sorted by state
-	Filtered    int       // complete executions that the filter leaves out
+	Filtered    int       // final states of complete executions that the filter leaves out
 	Holds       bool      // the condition holds, or there is none
 	Findings    []Finding
 	// Counterexample is the first execution that the condition forbids, nil if there is none.
@@ -190,6 +190,7 @@ func (v *verifier) ptx(ctx context.Context) {
 		}
 		v.restart()
 		v.result.Result, v.result.Refusal = explore.Result{}, ""
+		v.begun++
 	}
 	if v.along = newAlong(v.subject); v.along != nil {
 		v.exploreParts(ctx, 0, func() explore.Search { return explore.NewSearch(v.subject) })
@@ -349,6 +350,9 @@ func (v *verifier) exploreParts(ctx context.Context, graphs int, search func() e
 			if done > 0.001 {
 				text += fmt.Sprintf(" of some %.2g", float64(executions)/done)
 			}
+			if v.begun > 0 {
+				text += fmt.Sprintf(", search %d", v.begun+1)
+			}
 			v.options.Progress(text)
 		}
 	}
@@ -414,6 +418,7 @@ type verifier struct {
 	symmetric []int
 	findings  map[key]*Finding
 	restored  map[string]key // the findings of a checkpoint by identity
+	begun     int            // how often the search has begun again
 	outcomes  map[string]*Outcome
 	observed  []*litmus.Formula
 	claim     *litmus.Condition // the condition, in a verifier of a part of a search
