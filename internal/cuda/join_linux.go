@@ -146,8 +146,8 @@ func (s *server) part(p *process, conn *net.UnixConn) {
 	}
 }
 
-// unheard records a note of a process about something that cannot be checked.
-func (s *server) unheard(req *request) {
+// noteUnchecked records a note of a process about something that cannot be checked.
+func (s *server) noteUnchecked(req *request) {
 	u := Unheard{req.args[0], printable(string(req.blob))}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -159,7 +159,7 @@ func (s *server) session(ctx context.Context, conn *net.UnixConn, pid int32) err
 	}
 	switch {
 	case req.op == calls.NotChecked:
-		s.unheard(req)
+		s.noteUnchecked(req)
 		return gone(writeReply(conn, reply{}, nil))
 	case req.op != calls.Hello:
 		return fmt.Errorf("process %d began with request %d", pid, req.op)
@@ -201,7 +201,7 @@ func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn, i
 			return gone(err)
 		}
 		if req.op == calls.NotChecked {
-			s.unheard(req)
+			s.noteUnchecked(req)
 			if err := writeReply(conn, reply{}, nil); err != nil {
 				return gone(err)
 			}

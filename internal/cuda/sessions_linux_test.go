@@ -56,13 +56,13 @@ func TestWhere(t *testing.T) {
 func TestUnheard(t *testing.T) {
 	s := &server{unchecked: map[Unheard]bool{}}
 	for _, u := range []Unheard{{1, "b"}, {0, "z\n"}, {1, "a"}, {1, "a"}, {2, "x"}, {1 << 40, "y"}} {
-		s.unheard(&request{args: []uint64{u.Reason}, blob: []byte(u.Text)})
+		s.noteUnchecked(&request{args: []uint64{u.Reason}, blob: []byte(u.Text)})
 	}
 	if got, want := s.notes(), []Unheard{{Forked, "z?"}, {NotMapped, "a"}, {NotMapped, "b"}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for i := range 2000 {
-		s.unheard(&request{args: []uint64{0}, blob: fmt.Append(nil, i)})
+		s.noteUnchecked(&request{args: []uint64{0}, blob: fmt.Append(nil, i)})
 	}
 	if n := len(s.notes()); n != 1000 {
 		t.Errorf("%d are kept", n)

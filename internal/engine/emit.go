@@ -29,7 +29,7 @@ func newEmitter(l *Launch) Emitter {
 	if x := l.Block.X; x < 32 && x&(x-1) == 0 && l.Block.Y*l.Block.Z > 1 {
 		o.Row = uint8(bits.TrailingZeros32(x))
 	}
-	if o.Needs&event.NeedReconverge != 0 && l.Places != nil && !l.Places.PartsAgain(l.Func) {
+	if o.Needs&event.NeedReconverge != 0 && l.Places != nil && !l.Places.DivergesAgain(l.Func) {
 		o.Needs &^= event.NeedReconverge
 	}
 	if l.ClusterShape().Count() > 1 {

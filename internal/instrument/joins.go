@@ -8,7 +8,7 @@ import (
 )
 
 // joins returns the instructions at which the lanes of a warp reconverge after a branch, in functions of kernels whose
-// lanes may diverge again after it (places.Table.PartsAgain).
+// lanes may diverge again after it (places.Table.DivergesAgain).
 func joins(m *isa.Module) map[*isa.Func]map[int32]bool {
 	at, again := map[*isa.Func]map[int32]bool{}, map[*isa.Func]bool{}
 	for _, f := range m.Funcs {

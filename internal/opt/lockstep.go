@@ -121,8 +121,8 @@ func (b *Block) meets() bool {
 	return false
 }
 
-// meetFirst moves each Meet to the front of its block, before computations: lanes reconverge when they reach the block.
-func meetFirst(f *Func) {
+// reconvergeFirst moves each Meet to the front of its block, before computations: lanes reconverge when they reach the block.
+func reconvergeFirst(f *Func) {
 	for _, b := range f.Blocks {
 		at := 0
 		for i, in := range b.Instrs {

@@ -17,7 +17,7 @@ import (
 // group if they wrap.
 func AnalyseShapes(f *Func) {
 	f.free = map[Value]bool{}
-	meetFirst(f)
+	reconvergeFirst(f)
 	f.analyse()
 }
 
@@ -31,18 +31,18 @@ func (f *Func) analyse() {
 		inner := Loops(f, dom)
 		diverged := map[*Block]bool{}
 		branches := varying{f: f, pdom: PostDominators(f), seen: map[*Block]bool{}}
-		var parting map[*Loop]bool
+		var diverging map[*Loop]bool
 		for grew := true; grew; {
 			f.propagate(diverged)
 			grew = branches.markJoins(diverged)
 			var exits map[*Block]bool
-			parting, exits = f.partingLoops(inner)
+			diverging, exits = f.divergingLoops(inner)
 			for b := range exits {
 				grew = grew || !diverged[b]
 				diverged[b] = true
 			}
 		}
-		again = f.liberate(parting, inner, dom)
+		again = f.varyAfterLoops(diverging, inner, dom)
 	}
 }
 
@@ -387,11 +387,11 @@ func (e *Env) specialShape(id isa.SpecialID) Shape {
 	return Shape{Kind: Uniform}
 }
 
-// liberate handles loops that lanes may leave in different iterations: after such a loop a value varies even if it is
+// varyAfterLoops handles loops that lanes may leave in different iterations: after such a loop a value varies even if it is
 // equal for all lanes in every iteration. It adds a Copy after the exit for values that are computed in the loop and
 // used after it.
 // If no single exit leads to a use, the value is treated as Varying from the start. It reports whether f changed.
-func (f *Func) liberate(parting map[*Loop]bool, inner []*Loop, dom *DomTree) bool {
+func (f *Func) varyAfterLoops(diverging map[*Loop]bool, inner []*Loop, dom *DomTree) bool {
 	changed := false
 	users := map[Value][]*Instr{}
 	for _, b := range f.Blocks {
@@ -405,7 +405,7 @@ func (f *Func) liberate(parting map[*Loop]bool, inner []*Loop, dom *DomTree) boo
 	}
 	for _, b := range f.Blocks {
 		for l := inner[b.ID]; l != nil; l = l.Parent {
-			if !parting[l] {
+			if !diverging[l] {
 				continue
 			}
 			for _, in := range b.Instrs {
@@ -494,8 +494,8 @@ func exitBefore(l *Loop, b *Block, dom *DomTree) *Block {
 	}
 }
 
-// partingLoops returns the loops that lanes may leave in different turns, and the blocks after their exits.
-func (f *Func) partingLoops(inner []*Loop) (map[*Loop]bool, map[*Block]bool) {
+// divergingLoops returns the loops that lanes may leave in different turns, and the blocks after their exits.
+func (f *Func) divergingLoops(inner []*Loop) (map[*Loop]bool, map[*Block]bool) {
 	loops, exits := map[*Loop]bool{}, map[*Block]bool{}
 	for _, b := range f.Blocks {
 		t := b.Term()

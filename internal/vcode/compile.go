@@ -441,7 +441,7 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 	case opt.Meet:
 		if b.meets[in.Imm] {
 			b.flush()
-			b.append(Instr{Op: OpMeet, A: int32(in.Imm)}, 0)
+			b.append(Instr{Op: OpReconverge, A: int32(in.Imm)}, 0)
 		}
 	case opt.Jump:
 		b.fuseJump(bl)

@@ -147,7 +147,7 @@ type Effect struct {
 	Fn       *isa.Func
 	Call     *Call
 	Succs    []int32 // of OpSwitch: edges
-	Meet     int32   // in lockstep, of a branch or OpSwitch: the OpMeet; -1 for none
+	Meet     int32   // in lockstep, of a branch or OpSwitch: the OpReconverge; -1 for none
 	Fall     int     // in lockstep, of OpSwitch: the index in Succs of the fall-through, -1 for none
 }
 
@@ -177,87 +177,87 @@ type Opcode uint16
 
 // The operations. The suffix S says that the last source is a scalar.
 const (
-	OpJump     Opcode = iota // a: edge
-	OpBranch                 // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the fall-through edge
-	OpBranchS                // c: scalar; a, b: edges
-	OpMeet                   // in lockstep: lanes reconverge that diverged at effects whose Meet is a
-	OpSwitch                 // a: effect
-	OpExit                   // a: effect; so for all up to OpAtomic
-	OpTrap                   //
-	OpFence                  //
-	OpSync                   // barriers and warp instructions
-	OpBuiltin                //
-	OpCall                   //
-	OpReturn                 //
-	OpDepth                  // an inlined call
-	OpLoad                   // b: the index in Text.Reaches, if it is also in a list
-	OpStore                  //
-	OpAtomic                 //
-	OpShadow                 // a: effect, see opt.Env.Uninit
-	OpRun                    // a: operations; fn: 1 if there are stores among them
-	OpRow                    // a: row, lane by lane
-	OpRowS                   // a: row, once
-	OpClock                  // d: scalar; a: row
-	OpSpecial                // a: row
-	OpBin32                  // d, a, b: vectors
-	OpBin32S                 // d, a: vectors, b: scalar
-	OpUn32                   // d, a
-	OpTer32                  // d, a, b, c
-	OpTer32S                 // c scalar
-	OpTer32SB                // b scalar
-	OpBin64                  //
-	OpBin64S                 //
-	OpUn64                   //
-	OpTer64                  //
-	OpTer64S                 //
-	OpTer64SB                //
-	OpShift64                // d, a: 64, b: 32 bits
-	OpShift64S               // b: scalar
-	OpWiden                  // d: 64, a: 32
-	OpNarrow                 // d: 32, a: 64
-	OpMul64                  // d: 64, a, b: 32
-	OpMul64S                 // b: scalar
-	OpBits32                 // d, a; imm: bits
-	OpBits64                 // d, a; imm: bits
-	OpImm32                  // d, a, b; imm: the last operand
-	OpImm32T                 // d, a, b, c; imm
-	OpCmp32                  // d: predicate, a, b
-	OpCmp32S                 // b: scalar
-	OpCmp64                  //
-	OpCmp64S                 //
-	OpSel32                  // d, a, b: vectors, c: predicate
-	OpSel64                  //
-	OpFrom1                  // d: 32, a: predicate; imm: the value for a set bit
-	OpFrom1W                 // d: 64
-	OpTo1                    // d: predicate, a: 32: the lowest bit
-	OpTo1W                   // a: 64
-	OpPack                   // d: 64, a, b: 32 bits
-	OpCopy32                 //
-	OpCopy64                 //
-	OpCopy1                  //
-	OpAnd1                   // d, a, b: predicates
-	OpOr1                    //
-	OpXor1                   //
-	OpNot1                   //
-	OpSel1                   // d, a, b, c: predicates; c selects
-	OpSAdd                   // scalars; imm: mask of the width
-	OpSSub                   //
-	OpSMul                   //
-	OpSAnd                   //
-	OpSOr                    //
-	OpSXor                   //
-	OpSNot                   //
-	OpSShl                   // fn: width
-	OpSShrU                  //
-	OpSShrS                  //
-	OpSMulU                  //
-	OpSMulS                  //
-	OpSSExt                  // fn: bits
-	OpSZExt                  // fn: bits
-	OpSCopy                  //
-	OpSSel                   // c ? a : b
-	OpSCmp                   // fn: condition, imm: bits
-	OpSWiden                 // d, a; b: line of a; fn: kind; imm: factor: an extension that may wrap between lanes
+	OpJump       Opcode = iota // a: edge
+	OpBranch                   // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the fall-through edge
+	OpBranchS                  // c: scalar; a, b: edges
+	OpReconverge               // in lockstep: lanes reconverge that diverged at effects whose Meet is a
+	OpSwitch                   // a: effect
+	OpExit                     // a: effect; so for all up to OpAtomic
+	OpTrap                     //
+	OpFence                    //
+	OpSync                     // barriers and warp instructions
+	OpBuiltin                  //
+	OpCall                     //
+	OpReturn                   //
+	OpDepth                    // an inlined call
+	OpLoad                     // b: the index in Text.Reaches, if it is also in a list
+	OpStore                    //
+	OpAtomic                   //
+	OpShadow                   // a: effect, see opt.Env.Uninit
+	OpRun                      // a: operations; fn: 1 if there are stores among them
+	OpRow                      // a: row, lane by lane
+	OpRowS                     // a: row, once
+	OpClock                    // d: scalar; a: row
+	OpSpecial                  // a: row
+	OpBin32                    // d, a, b: vectors
+	OpBin32S                   // d, a: vectors, b: scalar
+	OpUn32                     // d, a
+	OpTer32                    // d, a, b, c
+	OpTer32S                   // c scalar
+	OpTer32SB                  // b scalar
+	OpBin64                    //
+	OpBin64S                   //
+	OpUn64                     //
+	OpTer64                    //
+	OpTer64S                   //
+	OpTer64SB                  //
+	OpShift64                  // d, a: 64, b: 32 bits
+	OpShift64S                 // b: scalar
+	OpWiden                    // d: 64, a: 32
+	OpNarrow                   // d: 32, a: 64
+	OpMul64                    // d: 64, a, b: 32
+	OpMul64S                   // b: scalar
+	OpBits32                   // d, a; imm: bits
+	OpBits64                   // d, a; imm: bits
+	OpImm32                    // d, a, b; imm: the last operand
+	OpImm32T                   // d, a, b, c; imm
+	OpCmp32                    // d: predicate, a, b
+	OpCmp32S                   // b: scalar
+	OpCmp64                    //
+	OpCmp64S                   //
+	OpSel32                    // d, a, b: vectors, c: predicate
+	OpSel64                    //
+	OpFrom1                    // d: 32, a: predicate; imm: the value for a set bit
+	OpFrom1W                   // d: 64
+	OpTo1                      // d: predicate, a: 32: the lowest bit
+	OpTo1W                     // a: 64
+	OpPack                     // d: 64, a, b: 32 bits
+	OpCopy32                   //
+	OpCopy64                   //
+	OpCopy1                    //
+	OpAnd1                     // d, a, b: predicates
+	OpOr1                      //
+	OpXor1                     //
+	OpNot1                     //
+	OpSel1                     // d, a, b, c: predicates; c selects
+	OpSAdd                     // scalars; imm: mask of the width
+	OpSSub                     //
+	OpSMul                     //
+	OpSAnd                     //
+	OpSOr                      //
+	OpSXor                     //
+	OpSNot                     //
+	OpSShl                     // fn: width
+	OpSShrU                    //
+	OpSShrS                    //
+	OpSMulU                    //
+	OpSMulS                    //
+	OpSSExt                    // fn: bits
+	OpSZExt                    // fn: bits
+	OpSCopy                    //
+	OpSSel                     // c ? a : b
+	OpSCmp                     // fn: condition, imm: bits
+	OpSWiden                   // d, a; b: line of a; fn: kind; imm: factor: an extension that may wrap between lanes
 )
 
 // The kinds of OpSWiden.

@@ -45,9 +45,9 @@ func (a *atomics) reset() {
 	clear(a.observers[:])
 }
 
-// putOffAtomic defers a read-modify-write of shared memory in an interval without weak accesses. It returns false if it
+// deferAtomic defers a read-modify-write of shared memory in an interval without weak accesses. It returns false if it
 // cannot.
-func (d *Detector) putOffAtomic(v *interval, b *event.Batch, e *event.Event, wi uint32) bool {
+func (d *Detector) deferAtomic(v *interval, b *event.Batch, e *event.Event, wi uint32) bool {
 	a := &v.atomics
 	const flags = event.FlagRead | event.FlagWrite
 	if e.Order > event.Relaxed || e.Order == event.Volatile || e.RMW != event.OtherRMW || e.Flags&flags != flags || e.Size != 4 ||

@@ -101,7 +101,7 @@ func (d *Detector) bulksOf(b *order.Block) *bulks {
 
 // bulk performs an event of bulk copies, tensor core operations or proxy fences.
 func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
-	if d.putsOff {
+	if d.defers {
 		d.breakInterval(d.interval(blk))
 	}
 	s := d.bulksOf(blk)
@@ -130,7 +130,7 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 		if e.Space != event.Global {
 			p := d.proxiesOf(blk)
 			p.fence(blk, wi, e.Mask)
-			d.forgot = d.forgot || p.lost
+			d.dropped = d.dropped || p.lost
 		}
 		if e.Space != event.Shared {
 			d.fenceGlobal(blk, wi, e.Mask)
@@ -189,7 +189,7 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 		return
 	}
 	if x.tracked || x.matrix || x.core { // the history takes what a thread does in order
-		if d.putsOff && shared {
+		if d.defers && shared {
 			d.interval(blk).judged = true
 		}
 		a.Actor.View = x.own // the history must not take the lane for a thread that knows what all lanes did
@@ -345,7 +345,7 @@ func (d *Detector) tellBarrier(b *event.Batch, e *event.Event, blk *order.Block,
 
 // completeBulk removes a half from those in flight. If record is set, it records the half as an access now.
 func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record bool) {
-	if d.putsOff && x.memory.Shared {
+	if d.defers && x.memory.Shared {
 		d.interval(blk).judged = true
 	}
 	if record {

@@ -181,7 +181,7 @@ func (d *Detector) copying(b *order.Block) bool {
 
 // issue judges a half of the copies that lanes of a warp issue. It is in flight from then on.
 func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
-	if d.putsOff {
+	if d.defers {
 		d.breakInterval(d.interval(blk))
 	}
 	x := &copyHalf{event: *e, left: e.Mask}
@@ -530,7 +530,7 @@ func (d *Detector) recordCopies(x *copyHalf, done uint32) {
 		w.Batch = &b
 	}
 	w.Event = &e
-	if x.Memory.Shared && d.putsOff {
+	if x.Memory.Shared && d.defers {
 		d.interval(x.Block).judged = true
 	}
 	d.history.Weak(&w, func(*history.Access, history.Race) {}) // races have been reported already

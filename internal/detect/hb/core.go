@@ -128,7 +128,7 @@ func (d *Detector) allocation(s *bulks, x *bulkHalf, a *history.Access) {
 	if x.how != event.CoreAllocates {
 		return
 	}
-	if d.putsOff && x.memory.Shared {
+	if d.defers && x.memory.Shared {
 		d.interval(x.block).judged = true
 	}
 	a.Actor.View = x.own

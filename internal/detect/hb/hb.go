@@ -43,9 +43,9 @@ type Detector struct {
 	recent    [128]recentSite
 	observed  [32]order.Observations // by element of a strong access
 
-	// putsOff says that the detector defers accesses: those to shared memory between barriers are judged later or not
+	// defers says that the detector defers accesses: those to shared memory between barriers are judged later or not
 	// at all (see interval). It is false with the plain history.
-	putsOff bool
+	defers bool
 	// skipped counts deferred accesses that were never judged. broken counts intervals that were broken off: their
 	// accesses were judged later.
 	skipped, broken int
@@ -65,7 +65,7 @@ type Detector struct {
 	proxies   map[clusterKey]*proxies // for launches with clusters of several blocks
 	// globalFences are the proxy fences that concern global memory, of the running launches.
 	globalFences map[*order.Launch]*globalFences
-	forgot       bool               // proxy fences were dropped: see Notes
+	dropped      bool               // proxy fences were dropped: see Notes
 	operations   uint32             // the number of counters given out, see landed.go
 	inits        map[initKey]uint32 // the counters of initialisations, see inits.go
 	// Scratch space of peer.
@@ -82,7 +82,7 @@ func New(c detect.Config) *Detector {
 	if c.Options["history"] == "plain" {
 		d.history = history.NewPlain(o)
 	} else {
-		d.history, d.putsOff = history.NewFast(o), true
+		d.history, d.defers = history.NewFast(o), true
 	}
 	d.race, d.witness = d.report, explain.NewWitness(d, d.cfg.Frames)
 	return d
@@ -113,7 +113,7 @@ func (d *Detector) totals() []explain.Total {
 
 // Events implements event.Sink.
 func (d *Detector) Events(b *event.Batch) {
-	if d.putsOff {
+	if d.defers {
 		for i := range b.Events {
 			d.event(b, &b.Events[i])
 		}
@@ -183,7 +183,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 				d.completes(b, e, blk, wi)
 				return
 			}
-			if !d.putsOff || !d.putOff(b, e, blk, wi) {
+			if !d.defers || !d.deferAccess(b, e, blk, wi) {
 				d.access(b, e, blk, wi)
 			}
 		}
@@ -204,7 +204,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		d.tensorMap(e, blk, wi)
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit, event.InitFence, event.ClusterArrive, event.ClusterWait, event.GridLaunch, event.GridWait, event.DeviceOp:
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
-		if d.putsOff {
+		if d.defers {
 			d.synchronise(e, blk, wi)
 		}
 		if e.Kind == event.BarrierDone || e.Kind == event.Exit {
@@ -217,7 +217,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			d.fenceInits(e, blk, wi)
 			return
 		}
-		if l.Sync(e) && (!d.putsOff || d.resume(blk)) {
+		if l.Sync(e) && (!d.defers || d.resume(blk)) {
 			d.history.Forget(m)
 		}
 		d.witness.Sync(b, e, blk, wi)
@@ -301,7 +301,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, blk *order.Block, wi u
 	w.Batch, w.Event, w.Site, w.Memory = b, e, d.site(e), history.Memory{}
 	s := &w.Site.Sync
 	if s.Shared {
-		if d.putsOff {
+		if d.defers {
 			d.interval(blk).judged = true
 		}
 		w.Memory = history.Memory{Shared: true, Launch: e.Launch, Block: w.Block.Index}

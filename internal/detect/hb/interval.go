@@ -141,14 +141,14 @@ func (v *interval) begin(b *order.Block, t *paths) {
 	}
 }
 
-// putOff defers an access. It returns false if the access must be judged now.
-func (d *Detector) putOff(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) bool {
+// deferAccess defers an access. It returns false if the access must be judged now.
+func (d *Detector) deferAccess(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) bool {
 	v := d.interval(blk)
 	weak, shared := e.Order == event.Weak && e.Kind != event.Atomic, e.Space == event.Shared
 	switch {
 	case !v.on || weak && !shared:
 		return false
-	case e.Kind == event.Atomic && shared && len(v.log) == 0 && d.putOffAtomic(v, b, e, wi):
+	case e.Kind == event.Atomic && shared && len(v.log) == 0 && d.deferAtomic(v, b, e, wi):
 		return true
 	case !weak || e.Flags&event.FlagScattered != 0 || e.Barrier == event.StoreInits || v.atomics.any():
 		d.breakInterval(v)
@@ -180,18 +180,18 @@ func (d *Detector) putOff(b *event.Batch, e *event.Event, blk *order.Block, wi u
 
 // series defers a series of accesses, or judges them.
 func (d *Detector) series(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
-	if d.putOffSeries(b, e, d.interval(blk), wi) {
+	if d.deferSeries(b, e, d.interval(blk), wi) {
 		return
 	}
 	for i := range b.Series[e.Side].Events {
 		d.again = b.Nth(e, i)
-		if !d.putOff(b, &d.again, blk, wi) {
+		if !d.deferAccess(b, &d.again, blk, wi) {
 			d.access(b, &d.again, blk, wi)
 		}
 	}
 }
 
-func (d *Detector) putOffSeries(b *event.Batch, e *event.Event, v *interval, wi uint32) bool {
+func (d *Detector) deferSeries(b *event.Batch, e *event.Event, v *interval, wi uint32) bool {
 	if !v.on || v.atomics.any() {
 		return false
 	}

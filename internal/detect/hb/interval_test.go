@@ -45,9 +45,9 @@ func explained(d *Detector, b *event.Batch) []detect.Finding {
 func TestIntervals(t *testing.T) {
 	t.Parallel()
 	n := testsize.Of(60, 60, 500)
-	run := func(b *event.Batch, kept string, putsOff bool) *Detector {
+	run := func(b *event.Batch, kept string, defers bool) *Detector {
 		d := New(detect.Config{Options: map[string]string{"history": kept}})
-		d.putsOff = putsOff
+		d.defers = defers
 		d.Events(b)
 		return d
 	}

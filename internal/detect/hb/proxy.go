@@ -469,7 +469,7 @@ func (g *globalFences) wrote(from, end uint64) bool {
 
 // Notes implements detect.Noted.
 func (d *Detector) Notes() []string {
-	if !d.forgot {
+	if !d.dropped {
 		return nil
 	}
 	return []string{"Not all proxy fences are kept, because too many were executed: a missing proxy fence before a later access may not be reported"}
@@ -482,7 +482,7 @@ func (d *Detector) fenceGlobal(blk *order.Block, wi, lanes uint32) {
 		return
 	}
 	if g.n >= mostProxyFences {
-		g.by, g.lost, d.forgot = nil, true, true
+		g.by, g.lost, d.dropped = nil, true, true
 		return
 	}
 	warp := blk.Index*blk.WarpsPerBlock + wi

@@ -29,7 +29,7 @@ type mapFence struct {
 
 // tensorMap performs a read of a tensor map, or a fence of one.
 func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
-	if d.putsOff {
+	if d.defers {
 		d.breakInterval(d.interval(blk))
 	}
 	lane := bits.TrailingZeros32(e.Mask)
@@ -37,7 +37,7 @@ func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
 		d.maps.list = append(d.maps.list, mapFence{proxyFence{block: blk.Index, warp: wi, lanes: e.Mask, view: blk.ViewOf(wi, lane)}, e.Addr})
 		if over := len(d.maps.list) - maxProxyFences; over > 0 {
 			d.maps.list, d.maps.lost = slices.Delete(d.maps.list, 0, over), true
-			d.forgot = true
+			d.dropped = true
 		}
 		blk.Synchronised(wi, e)
 		return

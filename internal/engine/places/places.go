@@ -282,9 +282,9 @@ func (t *Table) of(f *isa.Func) funcArms {
 	return x
 }
 
-// PartsAgain reports whether lanes of a warp that runs a function may diverge at a branch with accesses on two arms,
+// DivergesAgain reports whether lanes of a warp that runs a function may diverge at a branch with accesses on two arms,
 // reconverge, and diverge there again. A called function may be called in a loop.
-func (t *Table) PartsAgain(f *isa.Func) bool {
+func (t *Table) DivergesAgain(f *isa.Func) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	seen := map[*isa.Func]bool{f: true}

@@ -289,7 +289,7 @@ func (x *machine) exec(w *engine.Warp, end uint64) {
 				from = pc
 				continue
 			}
-		case vcode.OpMeet:
+		case vcode.OpReconverge:
 			if n := len(w.Splits); n > 0 && w.Splits[n-1].Meet == in.A {
 				x.spent(w, from, pc, mask)
 				g.pc, g.ran, w.Regroup = pc+1, w.Strain, true

@@ -6,7 +6,7 @@ import (
 )
 
 // behind returns the number, as in engine.Split.Meet, of the place right after pc, at which lanes reconverge that
-// diverged at an instruction that can wait. Numbers of zero and above are those of an OpMeet. The number -1 is the exit.
+// diverged at an instruction that can wait. Numbers of zero and above are those of an OpReconverge. The number -1 is the exit.
 func behind(pc int32) int32 { return -2 - pc }
 
 // partsAt records where the lanes that diverge at effect i reconverge. Fall is the place of the lanes that fall through.
@@ -34,7 +34,7 @@ func (x *machine) switchPath(w *engine.Warp, i int32) {
 	x.partsAt(w, i, e.Meet, fall)
 }
 
-// Met implements engine.Machine. Lanes have reached an OpMeet if they are at it or right after it.
+// Met implements engine.Machine. Lanes have reached an OpReconverge if they are at it or right after it.
 func (x *machine) Met(w *engine.Warp, s *engine.Split, mask uint32) uint32 {
 	met, code := uint32(0), x.t.Code
 	v := regsOf(w)
@@ -43,10 +43,10 @@ func (x *machine) Met(w *engine.Warp, s *engine.Split, mask uint32) uint32 {
 		if g.mask&mask == 0 {
 			continue
 		}
-		if in := &code[g.pc]; in.Op == vcode.OpMeet && in.A == s.Meet {
+		if in := &code[g.pc]; in.Op == vcode.OpReconverge && in.A == s.Meet {
 			g.pc++
 		}
-		if s.Meet <= behind(0) && g.pc == behind(s.Meet) || g.pc > 0 && code[g.pc-1].Op == vcode.OpMeet && code[g.pc-1].A == s.Meet {
+		if s.Meet <= behind(0) && g.pc == behind(s.Meet) || g.pc > 0 && code[g.pc-1].Op == vcode.OpReconverge && code[g.pc-1].A == s.Meet {
 			met |= g.mask
 		}
 	}

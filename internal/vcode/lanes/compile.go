@@ -123,7 +123,7 @@ func (t *translator) lists(starts []int32) {
 		if len(t.Code)-begin > farthest {
 			var on label
 			t.Jump(&on)
-			t.writeCold()
+			t.writeOutOfLine()
 			t.Bind(&on)
 			begin = len(t.Code)
 		}
@@ -141,11 +141,11 @@ func (t *translator) lists(starts []int32) {
 			t.cold = append(t.cold, func() { t.parts(within, end) })
 		}
 	}
-	t.writeCold()
+	t.writeOutOfLine()
 }
 
-// writeCold writes the cold code and the exits, which the code before jumps to.
-func (t *translator) writeCold() {
+// writeOutOfLine writes the cold code and the exits, which the code before jumps to.
+func (t *translator) writeOutOfLine() {
 	for ; len(t.cold) > 0; t.cold = t.cold[1:] {
 		t.cold[0]()
 	}

@@ -451,7 +451,7 @@ func (l *launch) past(block uint32) past {
 		return b.past
 	}
 	p, known := l.ended[block]
-	if !known && l.forgot {
+	if !known && l.dropped {
 		p.within = never
 	}
 	return p

@@ -47,11 +47,11 @@ type awaits struct {
 
 // launch is a running launch.
 type launch struct {
-	blocks map[uint32]*block
-	ended  map[uint32]past
-	order  []uint32                // of ended, the oldest first
-	forgot bool                    // one that had ended
-	passed map[variable][]variable // what threads had polled, and had not acquired by, when they wrote a variable
+	blocks  map[uint32]*block
+	ended   map[uint32]past
+	order   []uint32                // of ended, the oldest first
+	dropped bool                    // one that had ended
+	passed  map[variable][]variable // what threads had polled, and had not acquired by, when they wrote a variable
 }
 
 // past is what is kept of a block when it has ended.
@@ -406,7 +406,7 @@ func (w *Witness) end(b *block) {
 		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):])}
 		if l.order = append(l.order, b.of.Index); len(l.order) > maxEnded {
 			delete(l.ended, l.order[0])
-			l.order, l.forgot = l.order[1:], true
+			l.order, l.dropped = l.order[1:], true
 		}
 	}
 	if len(w.spare) == maxSpare {

@@ -28,7 +28,7 @@ func (h *Fast) Relaxed(w *Warp, perform func(lanes uint32, at uint64) (order.Cha
 		a.lanes, a.each = 1<<(31-bits.LeadingZeros32(e.Mask)), e.Mask // all update one word
 	}
 	if !w.Memory.Shared && (w.Site.Sync.Updates || !w.Site.Side.Write) && h.mayPutOff(h.current.logs[relaxedAtomics], w, a.site) && h.pending.aligned() {
-		rest = h.putOffAtomics(a)
+		rest = h.deferAtomics(a)
 	} else {
 		rest = h.atomics(a)
 	}
@@ -82,9 +82,9 @@ func (h *Fast) atomics(a *relaxed) (rest uint32) {
 	return rest
 }
 
-// putOffAtomics performs atomic operations and defers recording them, unless operations of some lanes remain. It
+// deferAtomics performs atomic operations and defers recording them, unless operations of some lanes remain. It
 // returns these lanes.
-func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
+func (h *Fast) deferAtomics(a *relaxed) (rest uint32) {
 	var chains [32]order.ChainID
 	h.askVariables(a.Warp, a.lanes)
 	for m := a.lanes; m != 0; m &= m - 1 {

@@ -85,7 +85,7 @@ type page struct {
 	mayRace   bool            // summaries or past may race with accesses of launch
 	clean     bool            // launch follows all others that have accessed the page
 	touched   uint16          // granules that launch has accessed, except by deferred loads
-	putOff    [classes]uint16 // by class: granules for which deferred loads exist
+	deferred  [classes]uint16 // by class: granules for which deferred loads exist
 	earlier   []*order.Launch // launches that have accessed it, except those that another of them follows
 	segments  [pageSegs]segment
 	past      []*past
@@ -133,7 +133,7 @@ func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 	v, same := w.Block.View(w.InBlock)
 	mask := w.Event.Mask
 	switch {
-	case same && !w.Site.Side.Write && h.putOff(w, s, v):
+	case same && !w.Site.Side.Write && h.deferLoad(w, s, v):
 		return
 	case same:
 		h.weak(w, s, v, mask, race)
@@ -519,7 +519,7 @@ func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 		p.clean = p.before(h.current)
 		h.pass(p)
 	}
-	p.touched, p.putOff = 0, [classes]uint16{}
+	p.touched, p.deferred = 0, [classes]uint16{}
 	if h.current == nil {
 		return p
 	}
@@ -529,7 +529,7 @@ func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 	}
 	for class, l := range logs {
 		if l != nil && l.granules.chunks[at/chunkBytes] != nil {
-			p.putOff[class] = l.granules.chunks[at/chunkBytes].page(at)
+			p.deferred[class] = l.granules.chunks[at/chunkBytes].page(at)
 		}
 	}
 	return p
@@ -605,7 +605,7 @@ func (h *Fast) clear(p *page) {
 		h.clearSegment(p, i)
 	}
 	p.saved, p.past = nil, nil
-	p.touched, p.putOff = 0, [classes]uint16{}
+	p.touched, p.deferred = 0, [classes]uint16{}
 }
 
 func (h *Fast) clearSegment(p *page, i int) {

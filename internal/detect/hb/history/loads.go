@@ -207,9 +207,9 @@ func (l *loads) bytes() uint64 {
 		uint64(len(l.granules.chunks))*uint64(unsafe.Sizeof(granules{})) + uint64(cap(l.kinds))*uint64(unsafe.Sizeof(loadKind{}))
 }
 
-// putOff defers a weak load by lanes with a common view. If the load must be performed now, it does nothing and returns
+// deferLoad defers a weak load by lanes with a common view. If the load must be performed now, it does nothing and returns
 // false.
-func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
+func (h *Fast) deferLoad(w *Warp, s *siteState, v *order.View) bool {
 	if !h.mayPutOff(h.loadsOf(w.Memory), w, s) {
 		return false
 	}
@@ -476,7 +476,7 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 		case !p.clean || p.touched&bit != 0:
 			return false
 		default:
-			p.putOff[l.class] |= bit
+			p.deferred[l.class] |= bit
 		}
 	}
 	s.add(i)
@@ -543,10 +543,10 @@ func (l *loads) holds(from, end uint64) bool {
 // touch records that the current launch accesses one of its pages other than by a deferred access.
 func (h *Fast) touch(m Memory, p *page, at uint64) {
 	bit := uint16(1) << (granuleOf(at) % 16)
-	if p.putOff[weakLoads]&bit != 0 {
+	if p.deferred[weakLoads]&bit != 0 {
 		h.performAt(h.loadsOf(m), at)
 	}
-	if p.putOff[relaxedAtomics]&bit != 0 {
+	if p.deferred[relaxedAtomics]&bit != 0 {
 		h.performAt(h.current.logs[relaxedAtomics], at)
 	}
 	p.touched |= bit
@@ -730,7 +730,7 @@ func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 			for m := gone[i] & s[i]; m != 0; m &= m - 1 {
 				j := i*64 + bits.TrailingZeros64(m)
 				if p := h.pageOf(l, n*chunkBytes+uint64(j)*granuleBytes); p != nil && p.launch == l.state {
-					p.putOff[l.class] &^= 1 << (j % 16)
+					p.deferred[l.class] &^= 1 << (j % 16)
 				}
 			}
 			s[i] &^= gone[i]
