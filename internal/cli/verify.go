@@ -97,10 +97,10 @@ func verifyCommand() *command {
 				}},
 			{"symmetry", "", "explore executions up to the names of symmetric threads, which do the same whatever their number; docs/verify.md",
 				func(o *options, v string) error { o.verify.Symmetry = true; return nil }},
-			{"graph", "FILE.svg", "draw the execution of each error, with po, rf, co, synchronisation and scopes; the second in FILE-2.svg",
+			{"graph", "FILE", "draw the execution of each error, as SVG or PNG (FILE.svg, FILE.png), with po, rf, co, synchronisation and scopes; the second in FILE-2.svg",
 				func(o *options, v string) error {
-					if filepath.Ext(v) != ".svg" {
-						return usagef("--graph: an execution is drawn as SVG: name a file with the extension .svg, not %q", v)
+					if ext := filepath.Ext(v); ext != ".svg" && ext != ".png" {
+						return usagef("--graph: an execution is drawn as SVG or PNG: name a file with the extension .svg or .png, not %q", v)
 					}
 					o.graph, o.verify.Drawings = v, true
 					return writable("graph", v, "")

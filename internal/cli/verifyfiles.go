@@ -37,7 +37,7 @@ func (o *options) writeFindings(r *verify.Result, launch int) error {
 	for i, f := range all {
 		if f.Drawing != nil {
 			f.DrawingFile = numbered(o.graph, i+1)
-			if err := os.WriteFile(f.DrawingFile, []byte(f.Drawing.SVG()), 0o666); err != nil {
+			if err := os.WriteFile(f.DrawingFile, picture(f.Drawing, f.DrawingFile), 0o666); err != nil {
 				return &unwrittenError{err}
 			}
 		}
@@ -50,6 +50,14 @@ func (o *options) writeFindings(r *verify.Result, launch int) error {
 		}
 	}
 	return nil
+}
+
+// picture draws an execution in the format that the name of a file asks for.
+func picture(d *verify.Drawing, file string) []byte {
+	if filepath.Ext(file) == ".png" {
+		return d.PNG()
+	}
+	return []byte(d.SVG())
 }
 
 // tellTimes reports the size of the search, if that is requested.

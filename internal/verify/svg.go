@@ -1,382 +1,56 @@
 package verify
 
 import (
-	"cmp"
 	"encoding/xml"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-
-	"fencepost.dev/fencepost/internal/verify/explore"
-	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// Relations of a Drawing.
-const (
-	relationPO   = "po"   // program order
-	relationRF   = "rf"   // reads from
-	relationCO   = "co"   // coherence order
-	relationSync = "sync" // synchronises with, barriers included
-	relationRace = "race"
-)
-
-// Drawing is an execution graph to be drawn.
-type Drawing struct {
-	Title   string
-	Threads []DrawnThread // those of a CTA side by side
-	Nodes   []DrawnNode   // in an order that extends program order
-	Edges   []DrawnEdge
-	Left    string // describes what is left out; "" for nothing
-}
-
-// DrawnThread is a column.
-type DrawnThread struct {
-	Name    string
-	Of      string // "block 1, thread 0"
-	Groups  []string
-	Numbers [3]int32 // of the GPU, the cluster and the CTA
-}
-
-// DrawnNode is an event.
-type DrawnNode struct {
-	Thread int // index in Threads
-	Number int // as in the drawing as text
-	Text   string
-	Place  string // "lock.cu:3"
-	Marked bool   // an access of the race
-}
-
-// DrawnEdge relates two nodes.
-type DrawnEdge struct {
-	From, To int
-	Relation string
-}
-
-// maxRelated is the greatest number of events of an execution whose synchronisation is drawn. It is computed with whole
-// relations.
-const maxRelated = 600
-
-// drawing makes the drawing of an execution. It has the events that are drawn as text, with the same numbers.
-func (v *verifier) drawing(x explore.Execution, events []explore.Event, e explore.Error, title string) *Drawing {
-	shown, left := v.shown(x, events, e)
-	d := &Drawing{Title: title}
-	if left > 0 {
-		d.Left = leftOut(left, e)
-	}
-	var threads []int
-	for i := range events {
-		if t := events[i].Thread; shown[i] && !slices.Contains(threads, t) {
-			threads = append(threads, t)
-		}
-	}
-	for _, t := range threads {
-		d.Threads = append(d.Threads, v.drawnThread(t))
-	}
-	order := make([]int, len(threads))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(slices.Compare(d.Threads[a].Numbers[:], d.Threads[b].Numbers[:]), cmp.Compare(threads[a], threads[b]))
-	})
-	sorted, column := make([]DrawnThread, len(order)), map[int]int{}
-	for c, i := range order {
-		sorted[c], column[threads[i]] = d.Threads[i], c
-	}
-	d.Threads = sorted
-	node, last := make([]int, len(events)), map[int]int{}
-	for i := range events {
-		if node[i] = -1; !shown[i] {
-			continue
-		}
-		ev := &events[i]
-		n := len(d.Nodes)
-		node[i] = n
-		file, line, _ := place(v.subject.frames(ev.Op.Pos))
-		text, _, _ := strings.Cut(v.eventText(ev, nil), " <- ")
-		d.Nodes = append(d.Nodes, DrawnNode{Thread: column[ev.Thread], Number: n + 1, Text: text,
-			Place: fmt.Sprintf("%s:%d", file[strings.LastIndex(file, "/")+1:], line), Marked: i == e.A || i == e.B})
-		if before, ok := last[ev.Thread]; ok {
-			d.Edges = append(d.Edges, DrawnEdge{before, n, relationPO})
-		}
-		last[ev.Thread] = n
-	}
-	edge := func(a, b int, relation string) {
-		if a >= 0 && b >= 0 && node[a] >= 0 && node[b] >= 0 {
-			d.Edges = append(d.Edges, DrawnEdge{node[a], node[b], relation})
-		}
-	}
-	v.relate(x, events, edge)
-	if e.A >= 0 && e.B >= 0 {
-		edge(e.A, e.B, relationRace)
-	}
-	return d
-}
-
-// drawnThread describes a thread by its place.
-func (v *verifier) drawnThread(t int) DrawnThread {
-	name, of, p := v.subject.thread(t)
-	d := DrawnThread{Name: name, Of: of, Numbers: [3]int32{p.GPU, p.Cluster, p.CTA}}
-	d.Groups = []string{fmt.Sprintf("gpu %d", p.GPU), fmt.Sprintf("cluster %d", p.Cluster), fmt.Sprintf("cta %d", p.CTA)}
-	if v.test != nil { // numbers of a litmus test count within the enclosing cluster or GPU
-		d.Groups[1], d.Groups[2] = fmt.Sprintf("cluster %d", p.Cluster&(1<<10-1)), fmt.Sprintf("cta %d", p.CTA&(1<<10-1))
-	}
-	return d
-}
-
-// relate calls edge for the pairs of rf, co and sync.
-func (v *verifier) relate(x explore.Execution, events []explore.Event, edge func(a, b int, relation string)) {
-	locs, arrived := map[int32]bool{}, map[int]int{}
-	for i := range events {
-		switch ev := &events[i]; ev.Kind {
-		case model.R:
-			edge(ev.RF, i, relationRF)
-			locs[ev.Loc] = true
-		case model.W:
-			locs[ev.Loc] = true
-		case model.Arrival:
-			arrived[ev.Thread] = i
-		case model.Leave:
-			relation := relationSync
-			if ev.Op.Exchanges { // it orders nothing: only values come from there
-				relation = relationRF
-			}
-			for _, a := range x.Arrivals(arrived[ev.Thread]) {
-				if int(a) != arrived[ev.Thread] {
-					edge(int(a), i, relation)
-				}
-			}
-		}
-	}
-	for _, loc := range slices.Sorted(maps.Keys(locs)) {
-		co := x.Coherence(loc)
-		for i := 1; i < len(co); i++ {
-			edge(int(co[i-1]), int(co[i]), relationCO)
-		}
-	}
-	if len(events) > maxRelated {
-		return
-	}
-	var synchronises func(a, b int) bool
-	if of, ok := x.(interface{ Synchronizes(a, b int) bool }); ok {
-		synchronises = of.Synchronizes
-	} else {
-		m, first := modelExecution(x, events)
-		sw := model.SRC11{Incl: v.options.Incl}.Relations(m).SW
-		synchronises = func(a, b int) bool { return sw.Has(first+a, first+b) }
-	}
-	barrier := func(i int) bool { return events[i].Kind == model.Arrival || events[i].Kind == model.Leave }
-	for a := range events {
-		for b := range events {
-			if events[a].Thread != events[b].Thread && !barrier(a) && !barrier(b) && synchronises(a, b) {
-				edge(a, b, relationSync)
-			}
-		}
-	}
-}
-
-// modelExecution converts an execution to the form of package model, with the initial writes of the locations first.
-// Event e becomes event first + e.
-func modelExecution(x explore.Execution, events []explore.Event) (m *model.Execution, first int) {
-	initial := map[int32]int{} // by location
-	for i := range events {
-		if ev := &events[i]; ev.Kind == model.R || ev.Kind == model.W {
-			if _, ok := initial[ev.Loc]; !ok {
-				initial[ev.Loc] = len(initial)
-			}
-		}
-	}
-	first = len(initial)
-	n := first + len(events)
-	m = &model.Execution{E: make([]model.Event, first, n), PO: model.NewRel(n), RF: model.NewRel(n), CO: model.NewRel(n), RMW: model.NewRel(n), Bar: model.NewRel(n)}
-	for loc, l := range initial {
-		m.E[l] = model.Event{Thread: -1, Kind: model.W, Loc: loc}
-		co := x.Coherence(loc)
-		for i, w := range co {
-			m.CO.Add(l, first+int(w))
-			for _, later := range co[i+1:] {
-				m.CO.Add(first+int(w), first+int(later))
-			}
-		}
-	}
-	of := map[int][]int{} // by thread: its events
-	for i := range events {
-		ev := &events[i]
-		m.E = append(m.E, ev.Event)
-		for l := range first {
-			m.PO.Add(l, first+i)
-		}
-		before := of[ev.Thread]
-		for _, b := range before {
-			m.PO.Add(b, first+i)
-		}
-		if ev.RMW && ev.Kind == model.W {
-			m.RMW.Add(before[len(before)-1], first+i)
-		}
-		if ev.Kind == model.Leave && !ev.Op.Exchanges {
-			for _, a := range x.Arrivals(before[len(before)-1] - first) {
-				m.Bar.Add(first+int(a), first+i)
-			}
-		}
-		of[ev.Thread] = append(before, first+i)
-		switch {
-		case ev.Kind == model.R && ev.RF >= 0:
-			m.RF.Add(first+ev.RF, first+i)
-		case ev.Kind == model.R:
-			m.RF.Add(initial[ev.Loc], first+i)
-		}
-	}
-	return m, first
-}
-
-// The measures of a drawing, in pixels.
-const (
-	nodeHeight, rowHeight     = 34, 52
-	columnGap, margin         = 70, 20
-	charWidth, headHeight     = 7, 46
-	frameHeight, legendHeight = 20, 40
-)
-
-// colours are the colours of relations.
-var colours = map[string]string{relationPO: "#999999", relationRF: "#228833", relationCO: "#b26a00", relationSync: "#2255aa", relationRace: "#cc2233"}
-
-// SVG draws the graph: a column for each thread, within boxes for the CTAs, clusters and GPUs if there are several; a
-// row for each event; an edge for each pair of a relation. Coherence edges within a thread that follow program order
-// are left out.
+// SVG returns the picture of the graph as SVG.
 func (d *Drawing) SVG() string {
-	widths := make([]int, len(d.Threads))
-	for c, t := range d.Threads {
-		widths[c] = charWidth * max(len(t.Name), len(t.Of)) // text of 11 pixels
-	}
-	for _, n := range d.Nodes {
-		widths[n.Thread] = max(widths[n.Thread], charWidth*(len(n.Text)+len(fmt.Sprint(n.Number))+2), charWidth*len(n.Place))
-	}
-	frames := d.frames()
-	left, x := make([]int, len(d.Threads)), margin+columnGap/2
-	for c := range d.Threads {
-		widths[c] += 16
-		left[c] = x
-		x += widths[c] + columnGap
-	}
-	top := 30 + frameHeight*len(frames) + headHeight
-	width := max(x, charWidth*len(d.Title)+2*margin, 420)
-	height := top + rowHeight*len(d.Nodes) + frameHeight*len(frames) + legendHeight
+	width, height, _, _, _ := d.size()
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="monospace" font-size="11">`+"\n", width, height, width, height)
 	fmt.Fprintf(&b, "<title>%s</title>\n<defs>\n", escaped(d.Title))
 	for _, r := range []string{relationPO, relationRF, relationCO, relationSync} {
 		fmt.Fprintf(&b, `<marker id="%s" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="%s"/></marker>`+"\n", r, colours[r])
 	}
-	fmt.Fprintf(&b, `</defs>`+"\n"+`<rect width="100%%" height="100%%" fill="white"/>`+"\n"+`<text x="%d" y="18" font-size="13" font-weight="bold">%s</text>`+"\n", margin, escaped(d.Title))
-	for level, row := range frames {
-		for _, f := range row {
-			inset := 4 * level
-			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="none" stroke="#bbbbbb"/><text x="%d" y="%d" fill="#666666">%s</text>`+"\n",
-				left[f.from]-26+inset, 28+frameHeight*level, left[f.to]+widths[f.to]-left[f.from]+52-2*inset,
-				top-28+rowHeight*len(d.Nodes)+frameHeight*(len(frames)-2*level)-2, left[f.from]-20+inset, 42+frameHeight*level, escaped(f.name))
-		}
-	}
-	for c, t := range d.Threads {
-		fmt.Fprintf(&b, `<text x="%d" y="%d" font-weight="bold">%s</text><text x="%d" y="%d" fill="#666666">%s</text>`+"\n",
-			left[c], top-26, escaped(t.Name), left[c], top-12, escaped(t.Of))
-	}
-	d.drawEdges(&b, left, widths, top)
-	for i, n := range d.Nodes {
-		y, stroke := top+rowHeight*i, "#444444"
-		if n.Marked {
-			stroke = colours[relationRace]
-		}
-		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" rx="4" fill="#fafafa" stroke="%s" stroke-width="%d"/>`, left[n.Thread], y, widths[n.Thread], nodeHeight, stroke, 1+b2i(n.Marked))
-		fmt.Fprintf(&b, `<text x="%d" y="%d">%d: %s</text><text x="%d" y="%d" fill="#666666">%s</text>`+"\n",
-			left[n.Thread]+8, y+14, n.Number, escaped(n.Text), left[n.Thread]+8, y+28, escaped(n.Place))
-	}
-	at := margin
-	for _, r := range []struct{ relation, text string }{{relationPO, "program order"}, {relationRF, "reads from"}, {relationCO, "coherence order"},
-		{relationSync, "synchronises"}, {relationRace, "these two accesses"}} {
-		if slices.ContainsFunc(d.Edges, func(e DrawnEdge) bool { return e.Relation == r.relation }) {
-			fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s">%s: %s</text>`+"\n", at, height-14, colours[r.relation], r.relation, r.text)
-			at += charWidth * (len(r.relation) + len(r.text) + 4)
-		}
-	}
-	if d.Left != "" {
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666666">%s</text>`+"\n", margin, height-28, escaped(d.Left))
-	}
+	b.WriteString("</defs>\n" + `<rect width="100%" height="100%" fill="white"/>` + "\n")
+	d.draw((*svg)(&b))
 	b.WriteString("</svg>\n")
 	return b.String()
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+// svg is the canvas of an SVG.
+type svg strings.Builder
+
+func (c *svg) printf(format string, args ...any) {
+	fmt.Fprintf((*strings.Builder)(c), format+"\n", args...)
 }
 
-// frame is a box around consecutive columns.
-type frame struct {
-	from, to int
-	name     string
+func (c *svg) box(at point, width, height, radius int, fill, stroke string, strokeWidth int) {
+	if fill == "" {
+		fill = "none"
+	}
+	c.printf(`<rect x="%d" y="%d" width="%d" height="%d" rx="%d" fill="%s" stroke="%s" stroke-width="%d"/>`, at.x, at.y, width, height, radius, fill, stroke, strokeWidth)
 }
 
-// frames returns the boxes of GPUs and clusters if there are several, and those of all CTAs.
-func (d *Drawing) frames() (rows [][]frame) {
-	for level := range 3 {
-		var row []frame
-		for c, t := range d.Threads {
-			if c > 0 && slices.Equal(t.Numbers[:level+1], d.Threads[c-1].Numbers[:level+1]) {
-				row[len(row)-1].to = c
-				continue
-			}
-			row = append(row, frame{c, c, t.Groups[level]})
-		}
-		// A cluster of one CTA is not worth a box.
-		if level == 2 || level == 0 && len(row) > 1 || level == 1 && len(row) > 1 && slices.ContainsFunc(row, func(f frame) bool {
-			return d.Threads[f.from].Numbers[2] != d.Threads[f.to].Numbers[2]
-		}) {
-			rows = append(rows, row)
-		}
-	}
-	return rows
+func (c *svg) text(at point, colour string, s style, text string) {
+	attributes := [...]string{plainText: "", boldText: ` font-weight="bold"`, titleText: ` font-size="13" font-weight="bold"`,
+		labelText: ` text-anchor="middle" stroke="white" stroke-width="3" paint-order="stroke"`}[s]
+	c.printf(`<text x="%d" y="%d" fill="%s"%s>%s</text>`, at.x, at.y, colour, attributes, escaped(text))
 }
 
-// drawEdges draws the pairs of the relations. Edges within a column, and the labels, keep clear of the nodes.
-func (d *Drawing) drawEdges(b *strings.Builder, left, widths []int, top int) {
-	for _, e := range d.Edges {
-		from, to := &d.Nodes[e.From], &d.Nodes[e.To]
-		y1, y2 := top+rowHeight*e.From+nodeHeight/2, top+rowHeight*e.To+nodeHeight/2
-		style := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.4" marker-end="url(#%s)"`, colours[e.Relation], e.Relation)
-		// Relations of one pair of nodes are drawn apart.
-		shift := map[string]int{relationRF: -5, relationCO: 5, relationSync: 0, relationRace: 10}[e.Relation]
-		switch {
-		case e.Relation == relationPO:
-			x := left[from.Thread] + 14
-			fmt.Fprintf(b, `<path class="po" d="M%d %dL%d %d" %s/>`+"\n", x, y1+nodeHeight/2, x, y2-nodeHeight/2, style)
-			continue
-		case e.Relation == relationRace:
-			style = fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.4" stroke-dasharray="5 3"`, colours[e.Relation])
-		case e.Relation == relationCO && from.Thread == to.Thread:
-			continue
-		}
-		x1, x2 := left[from.Thread]+widths[from.Thread], left[to.Thread]
-		c1, c2 := x1+columnGap/2, x2-columnGap/2
-		switch {
-		case from.Thread == to.Thread:
-			x2, c2 = x1, c1
-		case x2 < x1:
-			x1, x2 = left[from.Thread], left[to.Thread]+widths[to.Thread]
-			c1, c2 = x1-columnGap/2, x2+columnGap/2
-		}
-		fmt.Fprintf(b, `<path class="%s" d="M%d %dC%d %d %d %d %d %d" %s/>`, e.Relation, x1, y1+shift, c1, y1+shift, c2, y2+shift, x2, y2+shift, style)
-		// The label is at a quarter of the curve, or at three quarters: Bernstein polynomials, in 64ths.
-		weights := [4]int{27, 27, 9, 1}
-		if e.Relation == relationCO || e.Relation == relationRace {
-			weights = [4]int{1, 9, 27, 27}
-		}
-		at := func(p, q, r, s int) int { return (weights[0]*p + weights[1]*q + weights[2]*r + weights[3]*s) / 64 }
-		fmt.Fprintf(b, `<text x="%d" y="%d" fill="%s" text-anchor="middle" stroke="white" stroke-width="3" paint-order="stroke">%s</text>`+"\n",
-			at(x1, c1, c2, x2), at(y1, y1, y2, y2)+shift+3, colours[e.Relation], e.Relation)
+func (c *svg) edge(relation string, points ...point) {
+	end := fmt.Sprintf(` marker-end="url(#%s)"`, relation)
+	if relation == relationRace {
+		end = ` stroke-dasharray="5 3"`
 	}
+	path := fmt.Sprintf("M%d %d%c", points[0].x, points[0].y, map[int]rune{2: 'L', 4: 'C'}[len(points)])
+	for _, p := range points[1:] {
+		path += fmt.Sprintf("%d %d ", p.x, p.y)
+	}
+	c.printf(`<path class="%s" d="%s" fill="none" stroke="%s" stroke-width="1.4"%s/>`, relation, strings.TrimSpace(path), colours[relation], end)
 }
 
 func escaped(text string) string {

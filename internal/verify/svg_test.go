@@ -1,9 +1,13 @@
 package verify
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"slices"
 	"strings"
@@ -86,6 +90,52 @@ func TestDrawings(t *testing.T) {
 		}
 	}
 }
+
+// TestPNG checks that the bitmap has the boxes, the texts and the edges of the drawing in their places.
+func TestPNG(t *testing.T) {
+	for _, c := range drawings {
+		r := verifyText(t, c.name, c.src, litmus.Options{PTX: c.model == PTX}, Options{Model: c.model, Drawings: true})
+		for i := range r.Findings {
+			d := r.Findings[i].Drawing
+			img, err := png.Decode(bytes.NewReader(d.PNG()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			width, height, left, widths, top := d.size()
+			if got := img.Bounds(); got != image.Rect(0, 0, width, height) {
+				t.Fatalf("%s: the bitmap is %v, want %d x %d", c.name, got, width, height)
+			}
+			of := map[color.Color]int{}
+			for y := range height {
+				for x := range width {
+					of[img.At(x, y)]++
+				}
+			}
+			for _, e := range d.Edges {
+				if same := d.Nodes[e.From].Thread == d.Nodes[e.To].Thread; of[paintOf(e.Relation)] == 0 && !(same && e.Relation == relationCO) {
+					t.Errorf("%s: no edge of %s", c.name, e.Relation)
+				}
+			}
+			for n, node := range d.Nodes {
+				x, y := left[node.Thread], top+rowHeight*n
+				black := 0
+				for dy := range nodeHeight {
+					for dx := range widths[node.Thread] {
+						if img.At(x+dx, y+dy) == color.Color(color.RGBA{0, 0, 0, 255}) {
+							black++
+						}
+					}
+				}
+				if got := img.At(x+widths[node.Thread]/2, y+2); got != color.Color(color.RGBA{0xfa, 0xfa, 0xfa, 255}) || black < 10*len(node.Text) {
+					t.Errorf("%s: the box of node %d has colour %v, and %d black pixels", c.name, n+1, got, black)
+				}
+			}
+		}
+	}
+}
+
+// paintOf returns the colour of a relation.
+func paintOf(relation string) color.Color { return rgba(colours[relation]).C }
 
 // wellFormed checks that the drawing is XML with a path for each edge and the text of each node.
 func wellFormed(t *testing.T, name string, d *Drawing) {
