@@ -340,7 +340,7 @@ func TestHistories(t *testing.T) {
 		make func(*rand.Rand) *event.Batch
 	}{
 		"regular": {500, simple(regular)}, "stages": {250, simple(stages)}, "iterations": {250, iterations}, "copies": {1000, largeCopies},
-		"counting": {25, func(r *rand.Rand) *event.Batch { return &counting(r).Batch }}, "traffic": {250, simple(oracle.Traffic)}, "crowd": {80, simple(crowd)},
+		"counting": {25, func(r *rand.Rand) *event.Batch { return &counting(r).Batch }}, "traffic": {250, simple(oracle.Traffic)}, "crowd": {25, simple(crowd)},
 		"grid barriers": {400, simple(gridBarriers)},
 	} {
 		t.Run(name, func(t *testing.T) {
