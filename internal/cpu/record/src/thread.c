@@ -353,11 +353,13 @@ static void load_modules(void) {
 	over = before;
 }
 
-// real returns the function that an interceptor replaces.
+// real returns the function that an interceptor replaces. The mathematical library may be loaded for a plugin alone.
 static void *real(const char *name) {
 	int before = over;
 	over = 1;
-	void *f = dlsym(RTLD_NEXT, name);
+	void *f = dlsym(RTLD_NEXT, name), *math;
+	if (!f && (math = dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD)))
+		f = dlsym(math, name);
 	over = before;
 	return f;
 }
