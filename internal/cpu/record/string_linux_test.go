@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
@@ -250,6 +252,41 @@ int main(int n, char **args) {
 		}
 		if _, r, out := judged(t, fasttrack.Spec, compileProgram(t, c(file), file, "-fno-builtin"), library); r.Exit != 0 || r.Signal != 0 {
 			t.Errorf("%s: exit code %d, signal %v: %s", name, r.Exit, r.Signal, out)
+		}
+	}
+}
+
+// TestSignalsAtEnd checks that signals may arrive while threads end.
+func TestSignalsAtEnd(t *testing.T) {
+	const source = `
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+static volatile sig_atomic_t ticks;
+static void tick(int unused) { ticks = ticks + 1; }
+static void *work(void *unused) { return unused; }
+int main(void) {
+	struct itimerval every = {{0, 20}, {0, 20}};
+	signal(SIGALRM, tick);
+	setitimer(ITIMER_REAL, &every, NULL);
+	for (int i = 0; i < 200; i++) {
+		pthread_t t[4];
+		for (int j = 0; j < 4; j++)
+			pthread_create(&t[j], NULL, work, NULL);
+		for (int j = 0; j < 4; j++)
+			pthread_join(t[j], NULL);
+	}
+	return 0;
+}
+`
+	for name, c := range compilers(t) {
+		file := filepath.Join(t.TempDir(), "signals.c")
+		if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(context.Background(), Options{Path: compileProgram(t, c(file), file), Process: func(*Names) func([]cpu.Event) { return func([]cpu.Event) {} }})
+		if err != nil || r.Exit != 0 || r.Signal != 0 {
+			t.Errorf("%s: exit code %d, signal %v, %v", name, r.Exit, r.Signal, err)
 		}
 	}
 }
