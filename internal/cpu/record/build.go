@@ -23,8 +23,8 @@ var sources embed.FS
 const Marker = "fencepost_recorder"
 
 // flags compile the recorder. Its functions replace those of the C library with the same names, so the compiler must
-// not treat them as builtins.
-var flags = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-w"}
+// not treat them as builtins. The C library's headers define some of them inline, which with clang makes them strong.
+var flags = []string{"-D__NO_INLINE__", "-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-w"}
 
 // Names of files in the folder of Build.
 const (

@@ -1,12 +1,15 @@
 package record
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 )
 
@@ -192,6 +195,98 @@ int main(void) {
 			if !found["of_"+call] {
 				t.Errorf("%s: no race of %s", name, call)
 			}
+		}
+	}
+}
+
+// TestUnchanged checks that programs have the results that they have without the recorder: errors of streams in memory,
+// calls that do nothing, functions of the same name, and a plugin that alone needs the mathematical library.
+func TestUnchanged(t *testing.T) {
+	const source = `
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+extern int swab(const void *, void *, long);
+typedef struct FILE FILE;
+extern FILE *open_memstream(char **, unsigned long *), *fmemopen(void *, unsigned long, const char *);
+extern int fprintf(FILE *, const char *, ...), fflush(FILE *);
+extern unsigned long fread(void *, unsigned long, unsigned long, FILE *);
+extern char *fgets(char *, int, FILE *);
+int getline(int x) { return x + 1; }
+int atoll(int x) { return x + 2; }
+int main(int n, char **args) {
+	char *text, line[9];
+	unsigned long size;
+	FILE *to = open_memstream(&text, &size), *from = fmemopen("ab", 2, "r");
+	errno = ENOENT;
+	fprintf(to, "%m");
+	fflush(to);
+	if (strcmp(text, strerror(ENOENT)))
+		return 1;
+	errno = 0;
+	while (fgets(line, sizeof line, from))
+		;
+	if (errno)
+		return 2;
+	swab("ab", line, -2);
+	if (fread(line, 0, 1, 0))
+		return 3;
+	if (getline(1) + atoll(1) != 5)
+		return 4;
+	void *plugin = dlopen(args[1], RTLD_NOW | RTLD_LOCAL);
+	double (*f)(double) = plugin ? dlsym(plugin, "f") : 0;
+	return !f || f(0) != 1;
+}
+`
+	const plugin = "extern void sincos(double, double *, double *);\ndouble f(double x) { double a, b; sincos(x, &a, &b); return a + b; }\n"
+	for name, c := range compilers(t) {
+		dir := t.TempDir()
+		file, part, library := filepath.Join(dir, "unchanged.c"), filepath.Join(dir, "plugin.c"), filepath.Join(dir, "plugin.so")
+		for file, text := range map[string]string{file: source, part: plugin} {
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, err := exec.Command(c(part).Path, "-shared", "-fPIC", part, "-o", library, "-lm").CombinedOutput(); err != nil {
+			t.Fatalf("%s: %s", name, out)
+		}
+		if _, r, out := judged(t, fasttrack.Spec, compileProgram(t, c(file), file, "-fno-builtin"), library); r.Exit != 0 || r.Signal != 0 {
+			t.Errorf("%s: exit code %d, signal %v: %s", name, r.Exit, r.Signal, out)
+		}
+	}
+}
+
+// TestSignalsAtEnd checks that signals may arrive while threads end.
+func TestSignalsAtEnd(t *testing.T) {
+	const source = `
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+static volatile sig_atomic_t ticks;
+static void tick(int unused) { ticks = ticks + 1; }
+static void *work(void *unused) { return unused; }
+int main(void) {
+	struct itimerval every = {{0, 20}, {0, 20}};
+	signal(SIGALRM, tick);
+	setitimer(ITIMER_REAL, &every, NULL);
+	for (int i = 0; i < 200; i++) {
+		pthread_t t[4];
+		for (int j = 0; j < 4; j++)
+			pthread_create(&t[j], NULL, work, NULL);
+		for (int j = 0; j < 4; j++)
+			pthread_join(t[j], NULL);
+	}
+	return 0;
+}
+`
+	for name, c := range compilers(t) {
+		file := filepath.Join(t.TempDir(), "signals.c")
+		if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(context.Background(), Options{Path: compileProgram(t, c(file), file), Process: func(*Names) func([]cpu.Event) { return func([]cpu.Event) {} }})
+		if err != nil || r.Exit != 0 || r.Signal != 0 {
+			t.Errorf("%s: exit code %d, signal %v, %v", name, r.Exit, r.Signal, err)
 		}
 	}
 }

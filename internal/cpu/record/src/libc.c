@@ -319,7 +319,7 @@ FILLS(int, strcoll, (const char *a, const char *b), (a, b), 1, R(a, compared(a, 
 FILLS(size_t, strxfrm, (char *restrict to, const char *restrict from, size_t n), (to, from, n), 1, TEXT(from), r < n ? W(to, r + 1) : (void)0)
 FILLS(char *, strsep, (char **s, const char *ends), (s, ends), 1, TEXT(ends), TO(s), r ? R(r, upto(r, -1)) : (void)0, *s ? W(*s - 1, 1) : (void)0)
 FILLS_VOID(bcopy, (const void *from, void *to, size_t n), (from, to, n), R(from, n), W(to, n))
-FILLS_VOID(swab, (const void *restrict from, void *restrict to, ssize_t n), (from, to, n), R(from, n & ~1), W(to, n & ~1))
+FILLS_VOID(swab, (const void *restrict from, void *restrict to, ssize_t n), (from, to, n), R(from, n > 0 ? n & ~1 : 0), W(to, n > 0 ? n & ~1 : 0))
 FILLS_VOID(explicit_bzero, (void *to, size_t n), (to, n), W(to, n))
 FILLS(char *, strerror_r, (int e, char *to, size_t n), (e, to, n), r == to, W(to, upto(to, n)))
 FILLS(int, __xpg_strerror_r, (int e, char *to, size_t n), (e, to, n), !r, W(to, upto(to, n)))

@@ -318,9 +318,11 @@ static void through(int fd, u64 kind, uptr pc) {
 
 // A stream may be one end of a pipe. The standard streams are not for the program's own threads.
 static void by_stream(FILE *f, u64 kind, uptr pc) {
-	int fd = fileno_unlocked(f);
+	int error = errno; // a stream in memory has no descriptor
+	int fd = f ? fileno_unlocked(f) : -1;
 	if (fd > 2)
 		through(fd, kind, pc);
+	errno = error;
 }
 
 #define READING(name, params, args) \

@@ -261,8 +261,7 @@ EXPORT int fputs(const char *restrict s, FILE *restrict f) {
 }
 
 EXPORT int fflush(FILE *f) {
-	if (f)
-		by_stream(f, PUBLISH, RETURN_ADDRESS);
+	by_stream(f, PUBLISH, RETURN_ADDRESS);
 	return REAL(fflush)(f);
 }
 

@@ -212,17 +212,21 @@ static struct thread *__attribute__((noinline)) begin(void) {
 	return t;
 }
 
-// finish ends the calling thread.
+// finish ends the calling thread. Signal handlers may still run in it.
 static void finish(void) {
 	struct thread *t = self;
-	if (t && !t->busy) {
+	int ends = t && !t->busy;
+	if (ends) {
 		t->busy = 1;
 		synchronise(t, 0, END, 0, 0, 0);
+	}
+	over = 1;
+	self = NULL;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (ends) {
 		__atomic_store_n(&t->slot->state, ENDED, __ATOMIC_RELEASE);
 		syscall(SYS_munmap, t, sizeof *t);
 	}
-	self = NULL;
-	over = 1;
 }
 
 static void unlock_all(void);
@@ -353,11 +357,13 @@ static void load_modules(void) {
 	over = before;
 }
 
-// real returns the function that an interceptor replaces.
+// real returns the function that an interceptor replaces. The mathematical library may be loaded for a plugin alone.
 static void *real(const char *name) {
 	int before = over;
 	over = 1;
-	void *f = dlsym(RTLD_NEXT, name);
+	void *f = dlsym(RTLD_NEXT, name), *math;
+	if (!f && (math = dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD)))
+		f = dlsym(math, name);
 	over = before;
 	return f;
 }
