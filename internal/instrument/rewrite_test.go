@@ -188,9 +188,9 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// TestUndecoded checks that a module with a kernel that cannot be decoded has its other kernels instrumented.
-func TestUndecoded(t *testing.T) {
-	text := kernel("L: @%p1 bra J;\nst.shared.u32 [s], %r1;\nJ: @%p2 bra L;") + ".visible .entry m() { .reg .pred %p; @%p bra L; unknown.op; L: ret; }\n"
+// decoded parses and decodes a module.
+func decoded(t *testing.T, text string) *isa.Module {
+	t.Helper()
 	tree, err := ptx.Parse("k.ptx", text)
 	if err != nil {
 		t.Fatal(err)
@@ -199,6 +199,13 @@ func TestUndecoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+// TestUndecoded checks that a module with a kernel that cannot be decoded has its other kernels instrumented.
+func TestUndecoded(t *testing.T) {
+	text := kernel("L: @%p1 bra J;\nst.shared.u32 [s], %r1;\nJ: @%p2 bra L;") + ".visible .entry m() { .reg .pred %p; @%p bra L; unknown.op; L: ret; }\n"
+	m := decoded(t, text)
 	if p, err := Instrument(m, Options{Partly: true}); err != nil || len(p.Sites) == 0 {
 		t.Errorf("error %v", err)
 	}
@@ -231,14 +238,7 @@ func TestPartly(t *testing.T) {
 	text := kernel("st.global.u32 [%rd1], %r1;") + `.func helper(.param .b64 q) { .reg .b64 %rd2; ld.param.b64 %rd2, [q]; cp.async.bulk.commit_group; ret; }
 .visible .entry m(.param .u64 p) { .reg .b64 %rd1; ld.param.u64 %rd1, [p]; { .param .b64 a; st.param.b64 [a], %rd1; call helper, (a); } ret; }
 `
-	tree, err := ptx.Parse("k.ptx", text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := isa.Decode(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := decoded(t, text)
 	if _, err := Instrument(m, Options{}); !errors.As(err, new(*Error)) {
 		t.Errorf("error %v", err)
 	}
@@ -312,15 +312,7 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := ptx.Parse("k.ptx", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := isa.Decode(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.ByName["k"].Any((*isa.Inst).Signals) {
+		if decoded(t, text).ByName["k"].Any((*isa.Inst).Signals) {
 			t.Errorf("mode %d: the device code signals to the host", mode)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"image/draw"
 	"image/png"
 	"math"
+	"strconv"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/basicfont"
@@ -34,8 +35,11 @@ type bitmap struct{ *image.RGBA }
 
 // rgba returns the colour "#rrggbb".
 func rgba(colour string) *image.Uniform {
-	digit := func(i int) uint8 { return colour[i]&15 + colour[i]>>6*9 }
-	return image.NewUniform(color.RGBA{digit(1)<<4 | digit(2), digit(3)<<4 | digit(4), digit(5)<<4 | digit(6), 255})
+	v, err := strconv.ParseUint(colour[1:], 16, 24)
+	if err != nil {
+		panic("BUG: colour " + colour)
+	}
+	return image.NewUniform(color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255})
 }
 
 func (c *bitmap) box(at point, width, height, radius int, fill, stroke string, strokeWidth int) {

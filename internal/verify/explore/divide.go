@@ -13,8 +13,8 @@ const partGraphs = 1 << 15
 // A Search explores a tree: the nodes that follow from a node extend its execution.
 type Search interface {
 	// Explore explores what follows from a node, nil for the root, which is the given share of the whole search. It
-	// visits so many graphs, and then calls divide with each node that it would visit next, and with its share. With a
-	// negative number it visits all.
+	// visits the given number of graphs, and then calls divide with each node that it would visit next, and with its
+	// share. If the number is negative, it visits all.
 	Explore(ctx context.Context, o *Options, node any, share float64, graphs int, divide func(node any, share float64))
 	// Report sets the options from now on. It returns what has been explored since the last call, and the share of it.
 	Report(o *Options) (Result, float64)
@@ -37,7 +37,7 @@ type Part struct {
 
 // Division is a search that is made in parts. Its functions are called by one goroutine at a time.
 type Division struct {
-	Search func() Search // makes a search of the program
+	Search func() Search // makes a search of the program; with more than one job, several of them explore concurrently
 	Jobs   int           // number of parts explored at a time, each by a search of its own
 	Graphs int           // number of graphs that a part visits; 0 for the default
 	From   []int32       // the Path of the first part that an earlier search has not explored; nil for all

@@ -112,7 +112,7 @@ type Result struct {
 	Graphs     int // of all sizes that were visited
 	Stopped    bool
 	SC         bool // the search was by reads-from classes and has stopped: see Options.ReadsFrom
-	Beyond     bool // the search was under the model PTX and has stopped: see Options.PTX
+	Beyond     bool // the search was under the model PTX and has stopped: see Rules.Partial
 	// Err says why the program cannot be explored, and the search has stopped.
 	Err error `json:"-"`
 }
